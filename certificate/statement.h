@@ -1,0 +1,88 @@
+// What a certificate says: an in-toto Statement v1 whose predicate is ours.
+//
+// Payload rules.  One JSON object, ASCII only, keys sorted, no white space, no JSON floats: a double is a C
+// hex-float in a string ("0x1.8p-3", "inf"), a 64-bit integer a decimal string, a digest lower-case
+// hexadecimal, a time RFC 3339 in UTC with whole seconds. The exact bytes that EncodePayload returns are
+// stored, then signed, and never made again. Privacy.  No identifier, no bare hash of content, no key, value
+// or weight: tokens appear as hiding commitments, memory and tenant as pseudonyms.
+// docs/formats/certificate.md documents every field.
+#ifndef EXPUNGE_CERTIFICATE_STATEMENT_H_
+#define EXPUNGE_CERTIFICATE_STATEMENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/bytes.h"
+
+namespace expunge::certificate {
+
+inline constexpr absl::string_view kStatementType = "https://in-toto.io/Statement/v1";
+inline constexpr absl::string_view kPredicateType = "urn:expunge:certificate:v1";
+
+enum class Kind { kDeletion, kPurge, kState, kMemoryDeletion };
+
+// "DELETION", "PURGE", "STATE", "MEMORY_DELETION".
+[[nodiscard]] absl::string_view KindName(Kind kind);
+
+// One canonical state, as the certificate names it.
+struct StateSummary {
+  uint64_t epoch = 0;
+  uint64_t token_count = 0;
+  Digest state_digest{};  // HMAC-SHA256 under the memory's audit key
+  Digest token_root{};    // root of the token tree (token_tree.h)
+  // Partition, and the Merkle root over the entries (handle, class, weight) of S and E.
+  uint64_t margin = 0, error = 0, reserve = 0;
+  Digest entries_root{};
+  // Proof: all bounds outward-rounded (solver::Proof).
+  bool strict = true;
+  uint64_t higher_precision = 0, ties = 0;
+  double margin_lower = 0, weight_distance_lower = 0, duality_gap_upper = 0, eigenvalue_lower = 0, eta = 0;
+};
+
+// One removed token.
+struct RemovedToken {
+  Digest commitment{};
+  char class_before = 'R';  // 'S', 'E' or 'R'
+};
+
+struct Algorithm {
+  double gamma = 0;
+  double ridge = 0;
+  std::string box_bound;  // exact: "2/(2*s-1), s=5", or a hex-float
+  uint32_t key_dimension = 0, value_dimension = 0;
+};
+
+struct Statement {
+  Kind kind = Kind::kState;
+  absl::Time issued;
+  // Issuer.
+  std::string software_version;
+  std::string software_commit;
+  // Pseudonyms: HMAC-SHA256 of the resource names under keys that never leave the service.
+  Digest tenant_pseudonym{};
+  Digest memory_pseudonym{};
+  // Place in the memory's chain: 1, 2, 3, ...; SHA-256 of the previous payload, all zero for the first.
+  uint64_t sequence = 1;
+  Digest previous_payload_sha256{};
+  // Request.
+  Digest request_pseudonym{};  // of the request id; all zero if the caller gave none
+  absl::Time received;
+  std::string legal_basis;  // empty: not stated
+  std::string nonce;        // kState: bytes chosen by the auditor
+  // Mathematics.
+  Algorithm algorithm;
+  StateSummary before;                // kState: equal to `after`
+  StateSummary after;                 // kMemoryDeletion: the empty state
+  std::vector<RemovedToken> removed;  // in ascending order of the commitment
+};
+
+// The exact payload bytes. Cost: O(removed).
+// REQUIRES: software_*, legal_basis, box_bound are printable ASCII.
+[[nodiscard]] std::string EncodePayload(const Statement& statement);
+
+}  // namespace expunge::certificate
+
+#endif  // EXPUNGE_CERTIFICATE_STATEMENT_H_

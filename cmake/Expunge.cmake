@@ -1,0 +1,50 @@
+# Helpers for every target of the project.
+#
+#   expunge_library(NAME x [EXACT] SRCS ... [DEPS ...])    library expunge_x, alias expunge::x
+#   expunge_binary(NAME x SRCS ... [DEPS ...])             program x, in build/<preset>/bin
+#   expunge_test(NAME x SRCS ... [DEPS ...] LABELS ...)    GoogleTest program, each of its cases a ctest test
+#
+# EXACT marks code whose results must be the same bits from every compiler: no contraction, never fast-math.
+
+set(EXPUNGE_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-unused-parameter)
+if(EXPUNGE_WERROR)
+  list(APPEND EXPUNGE_WARNINGS -Werror)
+endif()
+set(EXPUNGE_EXACT_FLAGS -ffp-contract=off -fno-fast-math)
+
+function(_expunge_configure target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE ${EXPUNGE_WARNINGS})
+endfunction()
+
+function(expunge_library)
+  cmake_parse_arguments(ARG "EXACT" "NAME" "SRCS;DEPS" ${ARGN})
+  add_library(expunge_${ARG_NAME} STATIC ${ARG_SRCS})
+  add_library(expunge::${ARG_NAME} ALIAS expunge_${ARG_NAME})
+  _expunge_configure(expunge_${ARG_NAME})
+  target_link_libraries(expunge_${ARG_NAME} PUBLIC ${ARG_DEPS})
+  if(ARG_EXACT)
+    target_compile_options(expunge_${ARG_NAME} PRIVATE ${EXPUNGE_EXACT_FLAGS})
+  endif()
+endfunction()
+
+function(expunge_binary)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  _expunge_configure(${ARG_NAME})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
+  set_target_properties(${ARG_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endfunction()
+
+function(expunge_test)
+  if(NOT EXPUNGE_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  _expunge_configure(${ARG_NAME})
+  target_compile_options(${ARG_NAME} PRIVATE ${EXPUNGE_EXACT_FLAGS})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${ARG_NAME} PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+endfunction()

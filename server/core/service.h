@@ -1,0 +1,65 @@
+// The service without its transport: every call of the wire API as a plain function.
+//
+// Concurrency.  One writer at a time per tenant; readers take a snapshot (shared_ptr to an immutable
+// MemoryView) and never wait for a writer. A change computes the next state beside the present one, commits
+// it with everything that belongs to it (tokens, state, certificate payload, answer for the request id) in
+// one synced batch, and only then publishes it. Every call validates everything first; a call that fails has
+// changed nothing.
+#ifndef EXPUNGE_SERVER_CORE_SERVICE_H_
+#define EXPUNGE_SERVER_CORE_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "certificate/signing_key.h"
+#include "expunge/v1/memory_service.pb.h"
+#include "expunge/v1/unlearning_service.pb.h"
+#include "storage/store.h"
+
+namespace expunge::core {
+
+struct ServiceOptions {
+  uint64_t max_tokens_per_memory = 10'000;
+  uint64_t max_memories_per_tenant = 1'000;
+  // Start-up solves every memory again from nothing and compares fingerprints; false: only hashes what is
+  // stored.
+  bool recover_by_solving = true;
+};
+
+// Threads: any number of calls at once.
+class Service {
+ public:
+  // Loads every memory of `store` and checks it against its stored fingerprint.
+  // Returns: DataLoss naming the memory that does not match; errors of the store.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(std::unique_ptr<storage::Store> store,
+                                                                     certificate::SigningKey key, Clock clock,
+                                                                     const ServiceOptions& options = {});
+  ~Service();
+
+  // One function a call; errors are those of base/error.h.
+  absl::StatusOr<v1::CreateMemoryResponse> CreateMemory(const v1::CreateMemoryRequest& request);
+  absl::StatusOr<v1::GetMemoryResponse> GetMemory(const v1::GetMemoryRequest& request);
+  absl::StatusOr<v1::ListMemoriesResponse> ListMemories(const v1::ListMemoriesRequest& request);
+  absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const v1::DeleteMemoryRequest& request);
+  absl::StatusOr<v1::AddResponse> Add(const v1::AddRequest& request);
+  absl::StatusOr<v1::ReadResponse> Read(const v1::ReadRequest& request);
+  absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request);
+
+  absl::StatusOr<v1::DeleteResponse> Delete(const v1::DeleteRequest& request);
+  absl::StatusOr<v1::PurgeResponse> Purge(const v1::PurgeRequest& request);
+  absl::StatusOr<v1::CertifyResponse> Certify(const v1::CertifyRequest& request);
+  absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const v1::GetCertificateRequest& request);
+  absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const v1::ListCertificatesRequest& request);
+  absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const v1::ListSigningKeysRequest& request);
+
+ private:
+  struct Impl;
+  explicit Service(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_SERVICE_H_

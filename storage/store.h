@@ -1,0 +1,82 @@
+// Durable records: one RocksDB database, a column family for each kind of record.
+//
+// Every change is one Transaction: it is written as one synced batch across all column families, so that
+// after a crash either all of it is there or nothing. Keys are byte strings in ascending order; values are
+// serialised protobuf messages (storage/records.proto) whose bytes are guarded by RocksDB's checksums. This
+// layer knows bytes, not meaning.
+//
+// Invariants.  (1) Commit returned OK => the batch survives any crash. (2) Commit failed => nothing of the
+// batch is visible, and the store refuses every later Commit until it is reopened (a failed sync says nothing
+// about the disk). (3) The format version is checked before anything else is read.
+#ifndef EXPUNGE_STORAGE_STORE_H_
+#define EXPUNGE_STORAGE_STORE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace expunge::storage {
+
+// The column families.
+enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests };
+
+// A batch of changes, applied in order. Threads: one at a time.
+class Transaction {
+ public:
+  Transaction();
+  ~Transaction();
+  Transaction(Transaction&&) noexcept;
+  Transaction& operator=(Transaction&&) noexcept;
+
+  void Put(Table table, absl::string_view key, absl::string_view value);
+  void Delete(Table table, absl::string_view key);
+
+ private:
+  friend class Store;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct StoreOptions {
+  bool create_if_missing = true;
+};
+
+// Threads: any number at once; Commits are ordered by the caller.
+class Store {
+ public:
+  // Returns: FailedPrecondition if another process has it open, or its format is newer (the message says
+  // which); NotFound, DataLoss, Unavailable as RocksDB reports.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path,
+                                                                   const StoreOptions& options = {});
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Writes the batch and syncs it. Cost: one fsync. Returns: Unavailable (kStorageFailed), see invariant 2.
+  [[nodiscard]] absl::Status Commit(Transaction transaction);
+
+  // NotFound if there is no such key; DataLoss if the block is damaged.
+  [[nodiscard]] absl::StatusOr<std::string> Get(Table table, absl::string_view key) const;
+
+  // Calls `visit(key, value)` for every key that begins with `prefix` and is >= `first`, in ascending order,
+  // until it returns false. A consistent view of one moment.
+  [[nodiscard]] absl::Status Scan(
+      Table table, absl::string_view prefix, absl::string_view first,
+      const std::function<bool(absl::string_view key, absl::string_view value)>& visit) const;
+
+  // False after a failed Commit: read-only until reopened.
+  [[nodiscard]] bool writable() const;
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace expunge::storage
+
+#endif  // EXPUNGE_STORAGE_STORE_H_
