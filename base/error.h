@@ -34,6 +34,7 @@ enum class Reason {
   kMemoryEmpty,         // FAILED_PRECONDITION  a readout of a memory without tokens
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
   kPageTokenInvalid,    // INVALID_ARGUMENT
+  kPlaintextRefused,    // PERMISSION_DENIED    a plain-text call from beyond this machine
   kMessageTooLarge,     // RESOURCE_EXHAUSTED
   kMemoryFull,          // RESOURCE_EXHAUSTED   more tokens than a memory may hold
   kOverloaded,          // UNAVAILABLE          too many requests wait; try again
