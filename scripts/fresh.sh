@@ -30,11 +30,13 @@ done
 [[ $(id -u) -eq 0 ]] || die "./dev fresh needs root: sudo ./dev fresh"
 [[ ! -e $dir ]] || die "$dir exists: remove it, or name another folder with --dir"
 need_packages fresh
+# shellcheck disable=SC2016 # apt expands these
 mirror=${mirror:-$(apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' |
   awk '$2 == "bookworm" { print $1; exit }')}
 mirror=${mirror:-http://deb.debian.org/debian}
 
 # The file system is removed only when nothing is mounted below it, and never across file systems.
+# shellcheck disable=SC2317 # the trap calls it
 remove_root() {
   local status=$?
   if [[ -n $keep ]]; then
@@ -60,6 +62,8 @@ copy_network_settings() {
   fi
 }
 
+# inside COMMAND...: in the clean system, in the clone's root.
+# shellcheck disable=SC2016 # the inner shells expand these
 inside() {
   unshare --mount --pid --fork --kill-child --propagation private -- bash -euc '
     mount -t proc proc "$0/proc"

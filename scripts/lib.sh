@@ -17,13 +17,18 @@ usage_error() {
   exit 2
 }
 
-# step TEXT COMMAND...: says what is done, does it, and says how long it took.
+# step TEXT COMMAND...: says what is done, does it, and says how long it took. Its status is the command's.
 step() {
-  local text=$1 begin=$SECONDS
+  local text=$1 begin=$SECONDS status=0
   shift
   say "$text"
-  "$@"
-  printf '    done in %d s\n' $((SECONDS - begin))
+  "$@" || status=$?
+  if [[ $status -eq 0 ]]; then
+    printf '    done in %d s\n' $((SECONDS - begin))
+  else
+    printf '    failed after %d s\n' $((SECONDS - begin))
+  fi
+  return "$status"
 }
 
 # Runs a command as root: as it is, or by sudo.
@@ -40,7 +45,7 @@ as_root() {
 # list_packages GROUP...: the packages of these groups in scripts/debian-packages.txt.
 list_packages() {
   local groups=" $* "
-  awk -v groups="$groups" '!/^#/ && NF && index(groups, " " $1 " ") { print $2 }' scripts/debian-packages.txt
+  awk -v groups="$groups" '!/^#/ && NF && index(groups, " " $1 " ") && !seen[$2]++ { print $2 }' scripts/debian-packages.txt
 }
 
 # missing_packages NAME...: those that are not installed.
