@@ -7,10 +7,12 @@
 //
 // Invariants.  (1) Commit returned OK => the batch survives any crash. (2) Commit failed => nothing of the
 // batch is visible, and the store refuses every later Commit until it is reopened (a failed sync says nothing
-// about the disk). (3) The format version is checked before anything else is read.
+// about the disk: then the batch is there as a whole, or not at all). (3) The format version is checked
+// before anything else is read.
 #ifndef EXPUNGE_STORAGE_STORE_H_
 #define EXPUNGE_STORAGE_STORE_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +21,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace expunge::storage {
+
+// The format of the records that this program reads and writes (docs/formats/records.md).
+inline constexpr uint64_t kFormatVersion = 1;
 
 // The column families.
 enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests };
@@ -42,7 +51,11 @@ class Transaction {
 };
 
 struct StoreOptions {
+  // The directory (mode 0700), those above it, and the database.
   bool create_if_missing = true;
+  // The operating system as RocksDB sees it; null: the real one. Fault tests put a failing one here; it must
+  // outlive the store.
+  rocksdb::Env* env = nullptr;
 };
 
 // Threads: any number at once; Commits are ordered by the caller.

@@ -1,0 +1,71 @@
+#include "storage/database_options.h"
+
+#include <rocksdb/table.h>
+
+namespace expunge::storage {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+}  // namespace
+
+const std::vector<std::string>& ColumnFamilyNames() {
+  // The default column family cannot be left out, so it holds kMeta.
+  static const auto& names =
+      *new std::vector<std::string>{"default", "memories", "tokens", "states", "certificates", "requests"};
+  return names;
+}
+
+rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env) {
+  rocksdb::DBOptions options;
+  if (env != nullptr) options.env = env;
+  options.create_missing_column_families = true;
+  options.paranoid_checks = true;
+  // A crash in the middle of a write leaves an incomplete last record, which was never acknowledged: dropped.
+  // Any other damage of the log, also in its last record, is an error. kPointInTimeRecovery would take it for
+  // the end of the log and silently lose what was acknowledged after it.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.track_and_verify_wals_in_manifest = true;
+  options.max_total_wal_size = 16 * kMiB;
+  options.allow_mmap_reads = false;
+  options.allow_mmap_writes = false;
+  options.max_open_files = 256;
+  // After an I/O error only reopening makes the store writable again (store.h, invariant 2).
+  options.max_bgerror_resume_count = 0;
+  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.max_log_file_size = kMiB;
+  options.keep_log_file_num = 2;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions FamilyOptions() {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = 4 * kMiB;
+  options.max_write_buffer_number = 2;
+  options.compression = rocksdb::kNoCompression;
+  options.force_consistency_checks = true;
+  options.paranoid_file_checks = true;
+  rocksdb::BlockBasedTableOptions table;
+  table.checksum = rocksdb::kXXH3;
+  table.block_cache = rocksdb::NewLRUCache(4 * kMiB);
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+rocksdb::WriteOptions CommitOptions() {
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  options.disableWAL = false;
+  return options;
+}
+
+rocksdb::ReadOptions LookupOptions() {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  return options;
+}
+
+}  // namespace expunge::storage

@@ -1,0 +1,32 @@
+// The data directory: private to its owner, and used by one process at a time.
+#ifndef EXPUNGE_STORAGE_DIRECTORY_H_
+#define EXPUNGE_STORAGE_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace expunge::storage {
+
+// Makes `path` (mode 0700) and the directories above it, or accepts the directory that is there.
+// Returns: NotFound if it is absent and `create` is false; Unavailable (kStorageFailed) otherwise.
+[[nodiscard]] absl::Status PrepareDirectory(const std::string& path, bool create);
+
+// Holds the lock of a data directory until it is destroyed; the system releases it when the process dies.
+class DirectoryLock {
+ public:
+  // Returns: FailedPrecondition if it is held already, by this process or another.
+  [[nodiscard]] static absl::StatusOr<DirectoryLock> Acquire(const std::string& path);
+  ~DirectoryLock();
+  DirectoryLock(DirectoryLock&& other) noexcept;
+  DirectoryLock& operator=(DirectoryLock&& other) noexcept;
+
+ private:
+  explicit DirectoryLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace expunge::storage
+
+#endif  // EXPUNGE_STORAGE_DIRECTORY_H_

@@ -1,0 +1,182 @@
+#include "storage/store.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "storage/database_options.h"
+#include "storage/directory.h"
+#include "storage/rocks_status.h"
+
+namespace expunge::storage {
+namespace {
+
+constexpr absl::string_view kFormatKey = "format";
+
+rocksdb::Slice ToSlice(absl::string_view bytes) { return {bytes.data(), bytes.size()}; }
+absl::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+absl::Status CheckFormat(absl::string_view stored) {
+  uint64_t format = 0;
+  if (!absl::SimpleAtoi(std::string(stored), &format) || format == 0) {
+    return MakeError(Reason::kStorageCorrupt, "", "the format version of the data directory is unreadable");
+  }
+  if (format == kFormatVersion) return absl::OkStatus();
+  if (format > kFormatVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the data directory has format ", format, ", and this program knows formats up to ", kFormatVersion,
+        ": start the newer release that wrote it, or restore a backup of format ", kFormatVersion));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the data directory has format ", format,
+                                                    ", and this program reads format ", kFormatVersion,
+                                                    ": migrate it with the release between the two"));
+}
+
+// Reads the format version without opening anything else, and without writing: a newer format may have column
+// families that we don't know. OK if there is no database yet.
+absl::Status CheckFormatOf(const std::string& path, const rocksdb::DBOptions& options) {
+  if (options.env->FileExists(absl::StrCat(path, "/CURRENT")).IsNotFound()) return absl::OkStatus();
+  const std::vector<rocksdb::ColumnFamilyDescriptor> meta = {{ColumnFamilyNames().front(), FamilyOptions()}};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, path, meta, &handles, &raw);
+  const std::unique_ptr<rocksdb::DB> database(raw);
+  EXPUNGE_RETURN_IF_ERROR(FromRocks(opened, "open the database"));
+  std::string value;
+  const rocksdb::Status read = database->Get(LookupOptions(), handles[0], ToSlice(kFormatKey), &value);
+  database->DestroyColumnFamilyHandle(handles[0]);
+  // The version is the first thing that is ever written: without it there is nothing else, either.
+  if (read.IsNotFound()) return absl::OkStatus();
+  EXPUNGE_RETURN_IF_ERROR(FromRocks(read, "read the format version"));
+  return CheckFormat(value);
+}
+
+}  // namespace
+
+struct Transaction::Impl {
+  struct Change {
+    Table table;
+    bool put;
+    std::string key;
+    std::string value;
+  };
+  std::vector<Change> changes;
+};
+
+Transaction::Transaction() : impl_(std::make_unique<Impl>()) {}
+Transaction::~Transaction() = default;
+Transaction::Transaction(Transaction&&) noexcept = default;
+Transaction& Transaction::operator=(Transaction&&) noexcept = default;
+
+void Transaction::Put(Table table, absl::string_view key, absl::string_view value) {
+  impl_->changes.push_back({table, true, std::string(key), std::string(value)});
+}
+
+void Transaction::Delete(Table table, absl::string_view key) {
+  impl_->changes.push_back({table, false, std::string(key), std::string()});
+}
+
+struct Store::Impl {
+  explicit Impl(DirectoryLock held) : lock(std::move(held)) {}
+  ~Impl() {
+    for (rocksdb::ColumnFamilyHandle* handle : handles) database->DestroyColumnFamilyHandle(handle);
+    database.reset();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* Handle(Table table) const {
+    return handles.at(static_cast<size_t>(table));
+  }
+
+  absl::Status OpenDatabase(const std::string& path, const rocksdb::DBOptions& options) {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : ColumnFamilyNames()) families.emplace_back(name, FamilyOptions());
+    rocksdb::DB* raw = nullptr;
+    const rocksdb::Status opened = rocksdb::DB::Open(options, path, families, &handles, &raw);
+    database.reset(raw);
+    return FromRocks(opened, "open the database");
+  }
+
+  DirectoryLock lock;  // released last
+  std::unique_ptr<rocksdb::DB> database;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
+  std::atomic<bool> failed = false;
+};
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::~Store() = default;
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, const StoreOptions& options) {
+  EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(path, options.create_if_missing));
+  EXPUNGE_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(path));
+  auto impl = std::make_unique<Impl>(std::move(lock));
+  rocksdb::DBOptions database_options = DatabaseOptions(options.env);
+  database_options.create_if_missing = options.create_if_missing;
+  const std::string directory = absl::StrCat(path, "/records");
+  EXPUNGE_RETURN_IF_ERROR(CheckFormatOf(directory, database_options));
+  EXPUNGE_RETURN_IF_ERROR(impl->OpenDatabase(directory, database_options));
+  std::unique_ptr<Store> store(new Store(std::move(impl)));
+  const absl::StatusOr<std::string> format = store->Get(Table::kMeta, kFormatKey);
+  if (absl::IsNotFound(format.status())) {
+    Transaction first;
+    first.Put(Table::kMeta, kFormatKey, absl::StrCat(kFormatVersion));
+    EXPUNGE_RETURN_IF_ERROR(store->Commit(std::move(first)));
+  } else {
+    EXPUNGE_RETURN_IF_ERROR(format.status());
+  }
+  return store;
+}
+
+absl::Status Store::Commit(Transaction transaction) {
+  if (!writable()) {
+    return MakeError(Reason::kStorageFailed, "",
+                     "an earlier write failed: the data is read-only until the server is restarted");
+  }
+  // The last argument makes RocksDB carry 8 bytes of checksum with every entry from here to the log.
+  rocksdb::WriteBatch batch(0, 0, 8, 0);
+  rocksdb::Status status;
+  for (const Transaction::Impl::Change& change : transaction.impl_->changes) {
+    rocksdb::ColumnFamilyHandle* handle = impl_->Handle(change.table);
+    status = change.put ? batch.Put(handle, change.key, change.value) : batch.Delete(handle, change.key);
+    if (!status.ok()) return FromRocks(status, "build the batch");
+  }
+  status = impl_->database->Write(CommitOptions(), &batch);
+  if (status.ok()) return absl::OkStatus();
+  impl_->failed = true;
+  return MakeError(Reason::kStorageFailed, "",
+                   absl::StrCat("the write failed; the data is read-only until the server is restarted: ",
+                                status.ToString()));
+}
+
+absl::StatusOr<std::string> Store::Get(Table table, absl::string_view key) const {
+  std::string value;
+  const rocksdb::Status status =
+      impl_->database->Get(LookupOptions(), impl_->Handle(table), ToSlice(key), &value);
+  EXPUNGE_RETURN_IF_ERROR(FromRocks(status, "read a record"));
+  return value;
+}
+
+absl::Status Store::Scan(
+    Table table, absl::string_view prefix, absl::string_view first,
+    const std::function<bool(absl::string_view key, absl::string_view value)>& visit) const {
+  const std::unique_ptr<rocksdb::Iterator> cursor(
+      impl_->database->NewIterator(LookupOptions(), impl_->Handle(table)));
+  const absl::string_view start = first > prefix ? first : prefix;
+  for (cursor->Seek(ToSlice(start)); cursor->Valid(); cursor->Next()) {
+    if (!cursor->key().starts_with(ToSlice(prefix))) break;
+    if (!visit(ToView(cursor->key()), ToView(cursor->value()))) break;
+  }
+  return FromRocks(cursor->status(), "scan records");
+}
+
+bool Store::writable() const { return !impl_->failed; }
+
+}  // namespace expunge::storage
