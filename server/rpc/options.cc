@@ -1,0 +1,115 @@
+#include "server/rpc/options.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace expunge::rpc {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  # Serve a directory on the default address, 127.0.0.1:7420:
+  expunged --data-dir /var/lib/expunge
+  # Settings from a file, one of them overridden:
+  expunged --config /etc/expunge/expunged.toml --log-level debug
+  # For scripts: any free port, written to a file once the server answers:
+  expunged --data-dir "$dir" --address 127.0.0.1:0 --port-file "$dir/port"
+
+Each option is also a key of the configuration file, without the dashes: max-queued = 64
+SIGTERM and SIGINT stop the server cleanly. Exit codes: 0 stopped, 1 could not start, 2 wrong usage.)";
+
+// CLI11 binds options to variables; these are the ones that need a second look.
+struct RawText {
+  std::string log_level = "info";
+  std::string recover = "solve";
+};
+
+void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
+  app->add_option("--data-dir", server->data_dir, "Where everything is kept; made if it does not exist")
+      ->required();
+  app->add_option("--address", server->address, "host:port to listen on; port 0 picks a free one")
+      ->capture_default_str();
+  app->add_option("--key-file", server->key_file,
+                  "The Ed25519 signing key (PEM); made at first start [DATA-DIR/signing_key.pem]");
+  app->add_option(
+         "--recover", raw->recover,
+         "How every memory is checked at start: solve it again from nothing, or only hash what is stored")
+      ->check(CLI::IsMember({"solve", "hash"}))
+      ->capture_default_str();
+  app->add_flag("--allow-remote-plaintext", server->allow_remote_plaintext,
+                "Accept unencrypted calls from other machines: only on a network that you trust");
+}
+
+void AddLimitOptions(CLI::App* app, ServerOptions* server) {
+  app->add_option("--worker-threads", server->worker_threads,
+                  "Threads for readers, and as many for writers; 0: one a processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app->add_option("--max-message-bytes", server->max_message_bytes, "Largest request")
+      ->check(CLI::Range(uint64_t{1024}, uint64_t{1} << 30))
+      ->capture_default_str();
+  app->add_option(
+         "--max-queued", server->max_queued,
+         "Requests that may wait for a thread, of readers and of writers; more are refused as OVERLOADED")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app->add_option("--max-tokens-per-memory", server->max_tokens_per_memory, "Tokens that one memory may hold")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31))
+      ->capture_default_str();
+}
+
+void AddProcessOptions(CLI::App* app, ProgramOptions* options, RawText* raw) {
+  app->add_option("--log-level", raw->log_level, "Least level that is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  app->add_option("--log-file", options->log.file, "Where JSON lines are appended [standard error]");
+  app->add_option("--port-file", options->port_file,
+                  "Written, all at once, with the port when the server answers");
+  app->set_version_flag("--version", std::string("expunged ") + EXPUNGE_VERSION);
+  app->set_config("--config", "", "A TOML file with the same options");
+  app->allow_config_extras(CLI::config_extras_mode::error);
+}
+
+ParseOutcome Describe(const CLI::App& app, const CLI::ParseError& error) {
+  ParseOutcome outcome;
+  std::ostringstream out;
+  std::ostringstream err;
+  const bool mistake = app.exit(error, out, err) != 0;
+  outcome.output = out.str();
+  outcome.error = err.str();
+  if (!mistake) return outcome;
+  outcome.exit_code = kUsageError;
+  const absl::string_view advice = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
+                                       ? "Check the configuration file: it has an unknown key. "
+                                       : "";
+  outcome.error =
+      absl::StrCat("expunged: ", error.what(), "\n", advice, "Run `expunged --help` for all options.\n");
+  return outcome;
+}
+
+}  // namespace
+
+ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
+  CLI::App app("Expunge: attention memories that can prove they forgot. The server.", "expunged");
+  app.footer(kExamples);
+  ProgramOptions options;
+  RawText raw;
+  try {
+    AddServiceOptions(&app, &options.server, &raw);
+    AddLimitOptions(&app, &options.server);
+    AddProcessOptions(&app, &options, &raw);
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return Describe(app, error);
+  } catch (const CLI::Error& error) {
+    return {std::nullopt, kUsageError, "", absl::StrCat("expunged: ", error.what(), "\n")};
+  }
+  options.log.level = ParseLogLevel(raw.log_level).value_or(LogLevel::kInfo);
+  options.server.recover_by_solving = raw.recover == "solve";
+  ParseOutcome outcome;
+  outcome.options = std::move(options);
+  return outcome;
+}
+
+}  // namespace expunge::rpc

@@ -1,0 +1,181 @@
+#include "server/rpc/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "certificate/signing_key.h"
+#include "server/core/service.h"
+#include "server/rpc/address.h"
+#include "server/rpc/dispatcher.h"
+#include "server/rpc/services.h"
+#include "storage/store.h"
+
+namespace expunge::rpc {
+namespace {
+
+constexpr uint64_t kMinMessageBytes = 1024;
+constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;  // protobuf ends at 2 GiB
+constexpr size_t kMaxWorkerThreads = 1024;
+
+absl::Status ValidateOptions(const ServerOptions& options) {
+  if (options.data_dir.empty()) return absl::InvalidArgumentError("no data directory: give --data-dir");
+  EXPUNGE_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.address));
+  if (!IsLoopbackHost(address.host) && !options.allow_remote_plaintext) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the address ", options.address,
+        " can be reached from other machines, and this version speaks plain text only: listen on 127.0.0.1 "
+        "behind a tunnel or proxy, or give --allow-remote-plaintext on a network that you trust"));
+  }
+  if (options.max_message_bytes < kMinMessageBytes || options.max_message_bytes > kMaxMessageBytes) {
+    return absl::InvalidArgumentError("--max-message-bytes must be 1024 to 1073741824");
+  }
+  if (options.max_queued == 0) return absl::InvalidArgumentError("--max-queued must be at least 1");
+  if (options.worker_threads > kMaxWorkerThreads) {
+    return absl::InvalidArgumentError("--worker-threads must be at most 1024");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WithAdvice(const absl::Status& status, absl::string_view advice) {
+  return {status.code(), absl::StrCat(status.message(), " [", advice, "]")};
+}
+
+absl::Status MakeDataDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
+  const int error = errno;
+  struct stat info {};
+  if (error == EEXIST && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the data directory ", path,
+                                             " can be neither found nor made (error ", error,
+                                             "): make its parent, or choose another --data-dir"));
+}
+
+absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& options, Clock clock) {
+  EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
+  // The store first: it locks the directory, so that two servers never make a key for it at once.
+  auto store = storage::Store::Open(options.data_dir + "/db");
+  if (!store.ok()) {
+    return WithAdvice(store.status(),
+                      absl::StrCat("data directory ", options.data_dir,
+                                   ": if another expunged uses it, stop that one or choose another "
+                                   "--data-dir"));
+  }
+  const std::string key_file =
+      options.key_file.empty() ? options.data_dir + "/signing_key.pem" : options.key_file;
+  auto key = certificate::SigningKey::LoadOrCreate(key_file);
+  if (!key.ok()) {
+    return WithAdvice(key.status(),
+                      absl::StrCat("signing key ", key_file, ": it must be readable by its owner alone"));
+  }
+  core::ServiceOptions core_options;
+  core_options.max_tokens_per_memory = options.max_tokens_per_memory;
+  core_options.recover_by_solving = options.recover_by_solving;
+  auto service = core::Service::Open(*std::move(store), *std::move(key), std::move(clock), core_options);
+  if (!service.ok()) {
+    return WithAdvice(service.status(),
+                      absl::StrCat("data directory ", options.data_dir,
+                                   ": nothing was changed; restore it from a backup if it is damaged"));
+  }
+  return service;
+}
+
+DispatcherOptions MakeDispatcherOptions(const ServerOptions& options) {
+  DispatcherOptions made;
+  made.worker_threads =
+      options.worker_threads > 0 ? options.worker_threads : std::max(1U, std::thread::hardware_concurrency());
+  made.max_queued = options.max_queued;
+  made.max_message_bytes = options.max_message_bytes;
+  made.access.allow_remote_plaintext = options.allow_remote_plaintext;
+  return made;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(const ServerOptions& server_options, std::shared_ptr<Log> server_log,
+       std::unique_ptr<core::Service> opened)
+      : options(server_options),
+        log(std::move(server_log)),
+        service(std::move(opened)),
+        dispatcher(service.get(), log, MakeDispatcherOptions(options)),
+        memory_handlers(&dispatcher),
+        unlearning_handlers(&dispatcher) {}
+
+  absl::Status Listen();
+  void Stop();
+
+  const ServerOptions options;
+  const std::shared_ptr<Log> log;
+  std::unique_ptr<core::Service> service;
+  Dispatcher dispatcher;
+  MemoryServiceHandlers memory_handlers;
+  UnlearningServiceHandlers unlearning_handlers;
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+absl::Status Server::Impl::Listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  // Without this a second server would share the port silently.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(options.max_message_bytes + options.max_message_bytes / 8));
+  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&memory_handlers);
+  builder.RegisterService(&unlearning_handlers);
+  server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    EXPUNGE_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.address));
+    const std::string explanation = ExplainBindFailure(address);
+    return absl::UnavailableError(explanation.empty() ? "the server could not start to listen: try again"
+                                                      : explanation);
+  }
+  auto* health = server->GetHealthCheckService();
+  health->SetServingStatus(v1::MemoryService::service_full_name(), true);
+  health->SetServingStatus(v1::UnlearningService::service_full_name(), true);
+  return absl::OkStatus();
+}
+
+void Server::Impl::Stop() {
+  if (service == nullptr) return;
+  dispatcher.RefuseNewCalls();
+  if (server != nullptr) {
+    server->GetHealthCheckService()->SetServingStatus(false);
+    server->Shutdown(absl::ToChronoTime(absl::Now() + options.drain));
+  }
+  dispatcher.Join();
+  server.reset();
+  service.reset();
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() { Stop(); }
+
+int Server::port() const { return impl_->port; }
+
+void Server::Stop() { impl_->Stop(); }
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, std::shared_ptr<Log> log,
+                                                      Clock clock) {
+  EXPUNGE_RETURN_IF_ERROR(ValidateOptions(options));
+  EXPUNGE_ASSIGN_OR_RETURN(auto service, OpenService(options, std::move(clock)));
+  auto server = std::unique_ptr<Server>(
+      new Server(std::make_unique<Impl>(options, std::move(log), std::move(service))));
+  EXPUNGE_RETURN_IF_ERROR(server->impl_->Listen());
+  return server;
+}
+
+}  // namespace expunge::rpc

@@ -1,0 +1,63 @@
+// The server as an object: everything between a data directory and a listening port. The program `expunged`
+// runs one; tests run theirs in process.
+#ifndef EXPUNGE_SERVER_RPC_SERVER_H_
+#define EXPUNGE_SERVER_RPC_SERVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "server/rpc/log.h"
+
+namespace expunge::rpc {
+
+struct ServerOptions {
+  std::string data_dir;                    // created (mode 0700) if it does not exist
+  std::string address = "127.0.0.1:7420";  // port 0 picks a free one
+  std::string key_file;                    // empty: signing_key.pem in the data directory
+  uint32_t worker_threads = 0;             // for readers, and as many for writers; 0: one a processor
+  // Of one request. gRPC's own limit lies an eighth above it: up to there the answer carries
+  // kMessageTooLarge, beyond it gRPC refuses with a bare RESOURCE_EXHAUSTED.
+  uint64_t max_message_bytes = uint64_t{64} << 20;
+  uint32_t max_queued = 256;  // requests waiting for a thread, of readers and of writers
+  uint64_t max_tokens_per_memory = 10'000;
+  bool recover_by_solving = true;
+  bool allow_remote_plaintext = false;
+  absl::Duration drain =
+      absl::Seconds(10);  // calls in flight at Stop have this long; then they are cancelled
+};
+
+// Threads: one at a time.
+class Server {
+ public:
+  // Opens the data directory, checks every memory, and serves.
+  // Returns: InvalidArgument for an option that makes no sense, or an address beyond this machine without
+  // allow_remote_plaintext; FailedPrecondition if another process has the data directory; PermissionDenied if
+  // others may read the key; Unavailable if the port is taken; DataLoss if a memory contradicts its
+  // fingerprint. The messages are for the operator and say what to do. After an error nothing is left open.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                                     std::shared_ptr<Log> log,
+                                                                     Clock clock = SystemClock());
+  ~Server();  // as Stop
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // The port that is listened on.
+  [[nodiscard]] int port() const;
+
+  // Reports NOT_SERVING, refuses new calls, lets those in flight end (options.drain; a change that has begun
+  // always ends), closes the store. Idempotent.
+  void Stop();
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace expunge::rpc
+
+#endif  // EXPUNGE_SERVER_RPC_SERVER_H_
