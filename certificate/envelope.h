@@ -31,7 +31,7 @@ enum class VerifyReason {
   kEmpty,          // no bytes
   kTooLarge,       // more than kMaxEnvelopeBytes
   kNotJson,        // not JSON: truncated, or a foreign file
-  kNotAnEnvelope,  // JSON, but not of an envelope's shape
+  kNotAnEnvelope,  // JSON, but not of an envelope's shape, or nested too deeply
   kWrongPayloadType,
   kBadBase64,
   kSignatureCount,  // not exactly one signature
@@ -40,7 +40,7 @@ enum class VerifyReason {
   kNotCanonical,  // valid, but not byte for byte in the one form
   kWrongStatementType,
   kWrongPredicateType,
-  kMalformedStatement,  // a field is absent, unknown, or not in its form
+  kMalformedStatement,  // a field is absent, unknown, not in its form, or contradicts another
 };
 
 // Stable, machine-readable: "OK", "BAD_SIGNATURE", ...
@@ -52,9 +52,12 @@ struct VerifyResult {
   VerifyReason reason = VerifyReason::kEmpty;
   std::string payload;  // only if kOk
   std::string key_id;   // of the key that verified; only if kOk
+  // 64 bytes, of PreAuthEncoding(kPayloadType, payload), for a check by other tools; only if kOk.
+  std::string signature;
 };
 
-// Never crashes, whatever the bytes. Cost: O(size).
+// Never crashes, whatever the bytes; the first reason in the order of the enum. Cost: O(size), one signature
+// check.
 [[nodiscard]] VerifyResult VerifyEnvelope(absl::string_view envelope, absl::Span<const PublicKey> keys);
 
 }  // namespace expunge::certificate

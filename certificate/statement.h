@@ -1,7 +1,7 @@
 // What a certificate says: an in-toto Statement v1 whose predicate is ours.
 //
-// Payload rules.  One JSON object, ASCII only, keys sorted, no white space, no JSON floats: a double is a C
-// hex-float in a string ("0x1.8p-3", "inf"), a 64-bit integer a decimal string, a digest lower-case
+// Payload rules.  One JSON object, ASCII only, keys sorted, no white space, no JSON numbers: a double is a C
+// hex-float in a string ("0x1.8p-3", "inf"), an integer a decimal string, a digest lower-case
 // hexadecimal, a time RFC 3339 in UTC with whole seconds. The exact bytes that EncodePayload returns are
 // stored, then signed, and never made again. Privacy.  No identifier, no bare hash of content, no key, value
 // or weight: tokens appear as hiding commitments, memory and tenant as pseudonyms.
@@ -74,13 +74,16 @@ struct Statement {
   std::string nonce;        // kState: bytes chosen by the auditor
   // Mathematics.
   Algorithm algorithm;
-  StateSummary before;                // kState: equal to `after`
-  StateSummary after;                 // kMemoryDeletion: the empty state
-  std::vector<RemovedToken> removed;  // in ascending order of the commitment
+  StateSummary before;  // kState: not encoded
+  StateSummary after;   // kMemoryDeletion: the empty state
+  std::vector<RemovedToken>
+      removed;  // every token of `before` that `after` lacks, in any order; kState: none
 };
 
-// The exact payload bytes. Cost: O(removed).
-// REQUIRES: software_*, legal_basis, box_bound are printable ASCII.
+// The exact payload bytes; removed tokens in ascending order of the commitment. Cost: O(r log r), r removed.
+// REQUIRES: software_*, legal_basis, box_bound are printable ASCII, all but legal_basis not empty; no double
+// is negative or NaN; times are in the years 0001 to 9999; counts add up. CheckPayload (check_payload.h)
+// refuses anything else.
 [[nodiscard]] std::string EncodePayload(const Statement& statement);
 
 }  // namespace expunge::certificate
