@@ -1,0 +1,187 @@
+#include "server/rpc/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/server/rpc/temporary_directory.h"
+
+namespace expunge::rpc {
+namespace {
+
+using testing::HasSubstr;
+
+ParseOutcome Parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "expunged");
+  std::vector<const char*> argv;
+  argv.reserve(arguments.size());
+  for (const auto& argument : arguments) argv.push_back(argument.c_str());
+  return ParseProgramOptions(static_cast<int>(argv.size()), argv.data());
+}
+
+class ConfigFileTest : public testing::Test {
+ protected:
+  std::string Write(const std::string& text) {
+    const std::string path = directory_ / "expunged.toml";
+    std::ofstream(path) << text;
+    return path;
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
+  const auto outcome = Parse({"--data-dir", "/d"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.error;
+  const ServerOptions& server = outcome.options->server;
+  EXPECT_EQ(server.data_dir, "/d");
+  EXPECT_EQ(server.address, "127.0.0.1:7420");
+  EXPECT_EQ(server.key_file, "");
+  EXPECT_EQ(server.max_message_bytes, 64U << 20);
+  EXPECT_EQ(server.max_queued, 256U);
+  EXPECT_EQ(server.max_tokens_per_memory, 10'000U);
+  EXPECT_TRUE(server.recover_by_solving);
+  EXPECT_FALSE(server.allow_remote_plaintext);
+  EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
+  EXPECT_EQ(outcome.options->log.file, "");
+  const auto missing = Parse({});
+  EXPECT_EQ(missing.exit_code, kUsageError);
+  EXPECT_THAT(missing.error, HasSubstr("--data-dir"));
+}
+
+TEST(OptionsTest, EveryFlagArrives) {
+  const auto outcome = Parse({"--data-dir",
+                              "/d",
+                              "--address",
+                              "[::1]:0",
+                              "--key-file",
+                              "/k",
+                              "--log-level",
+                              "debug",
+                              "--log-file",
+                              "/l",
+                              "--worker-threads",
+                              "3",
+                              "--max-message-bytes",
+                              "4096",
+                              "--max-queued",
+                              "7",
+                              "--max-tokens-per-memory",
+                              "11",
+                              "--recover",
+                              "hash",
+                              "--allow-remote-plaintext",
+                              "--port-file",
+                              "/p"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.error;
+  const ProgramOptions& options = *outcome.options;
+  EXPECT_EQ(options.server.address, "[::1]:0");
+  EXPECT_EQ(options.server.key_file, "/k");
+  EXPECT_EQ(options.log.level, LogLevel::kDebug);
+  EXPECT_EQ(options.log.file, "/l");
+  EXPECT_EQ(options.server.worker_threads, 3U);
+  EXPECT_EQ(options.server.max_message_bytes, 4096U);
+  EXPECT_EQ(options.server.max_queued, 7U);
+  EXPECT_EQ(options.server.max_tokens_per_memory, 11U);
+  EXPECT_FALSE(options.server.recover_by_solving);
+  EXPECT_TRUE(options.server.allow_remote_plaintext);
+  EXPECT_EQ(options.port_file, "/p");
+}
+
+TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"--worker-threads", "-1"}, {"--worker-threads", "many"},         {"--max-message-bytes", "10"},
+      {"--max-queued", "0"},      {"--max-tokens-per-memory", "0"},     {"--recover", "guess"},
+      {"--log-level", "loud"},    {"--max-message-bytes", "2147483648"}};
+  for (const auto& [option, value] : mistakes) {
+    const auto outcome = Parse({"--data-dir", "/d", option, value});
+    EXPECT_FALSE(outcome.options.has_value()) << option << " " << value;
+    EXPECT_EQ(outcome.exit_code, kUsageError);
+    EXPECT_THAT(outcome.error, HasSubstr(option));
+    EXPECT_THAT(outcome.error, HasSubstr("expunged --help"));
+  }
+  EXPECT_EQ(Parse({"--data-dir", "/d", "--no-such-flag"}).exit_code, kUsageError);
+  EXPECT_EQ(Parse({"--data-dir", "/d", "stray"}).exit_code, kUsageError);
+}
+
+TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
+  const auto help = Parse({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_FALSE(help.options.has_value());
+  EXPECT_EQ(help.error, "");
+  for (const char* text :
+       {"--data-dir", "--address", "--key-file", "--log-level", "--log-file", "--worker-threads",
+        "--max-message-bytes", "--max-queued", "--max-tokens-per-memory", "--recover",
+        "--allow-remote-plaintext", "--port-file", "--version", "--config", "Examples:", "Exit codes:"}) {
+    EXPECT_THAT(help.output, HasSubstr(text));
+  }
+  const auto version = Parse({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.output, testing::MatchesRegex("expunged [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(ConfigFileTest, IsReadAndTheCommandLineWins) {
+  const std::string path = Write(
+      "# comment\ndata-dir = \"/from/file\"\nmax-queued = 5  # five\nallow-remote-plaintext = true\nrecover "
+      "= \"hash\"\n");
+  const auto outcome = Parse({"--config", path, "--max-queued", "9"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.error;
+  EXPECT_EQ(outcome.options->server.data_dir, "/from/file");
+  EXPECT_EQ(outcome.options->server.max_queued, 9U);
+  EXPECT_TRUE(outcome.options->server.allow_remote_plaintext);
+  EXPECT_FALSE(outcome.options->server.recover_by_solving);
+}
+
+TEST_F(ConfigFileTest, AnUnknownKeyIsRefusedByName) {
+  for (const std::string key : {"max-qeued", "section.max-queued"}) {
+    const auto outcome = Parse({"--config", Write("data-dir = \"/d\"\n" + key + " = 5\n")});
+    EXPECT_FALSE(outcome.options.has_value());
+    EXPECT_EQ(outcome.exit_code, kUsageError);
+    EXPECT_THAT(outcome.error, HasSubstr(key));
+    EXPECT_THAT(outcome.error, HasSubstr("unknown key"));
+  }
+  EXPECT_FALSE(
+      Parse({"--config", Write("data-dir = \"/d\"\n[server]\nmax-queued = 5\n")}).options.has_value());
+}
+
+TEST_F(ConfigFileTest, WrongValuesTwiceGivenKeysAndMissingFilesAreRefused) {
+  EXPECT_THAT(Parse({"--config", Write("data-dir = \"/d\"\nmax-queued = \"some\"\n")}).error,
+              HasSubstr("max-queued"));
+  EXPECT_THAT(Parse({"--config", Write("data-dir = \"/d\"\nmax-queued = 0\n")}).error,
+              HasSubstr("max-queued"));
+  EXPECT_FALSE(
+      Parse({"--config", Write("data-dir = \"/d\"\nmax-queued = 5\nmax-queued = 6\n")}).options.has_value());
+  const auto missing = Parse({"--config", "/no/such/expunged.toml", "--data-dir", "/d"});
+  EXPECT_EQ(missing.exit_code, kUsageError);
+  EXPECT_THAT(missing.error, HasSubstr("/no/such/expunged.toml"));
+}
+
+TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
+  const auto outcome = Parse({"--config", EXPUNGE_EXAMPLE_CONFIG});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.error;
+  const ServerOptions defaults;
+  const ServerOptions& server = outcome.options->server;
+  EXPECT_EQ(server.data_dir, "/var/lib/expunge");
+  EXPECT_EQ(server.key_file, "/var/lib/expunge/signing_key.pem");
+  EXPECT_EQ(server.address, defaults.address);
+  EXPECT_EQ(server.worker_threads, defaults.worker_threads);
+  EXPECT_EQ(server.max_message_bytes, defaults.max_message_bytes);
+  EXPECT_EQ(server.max_queued, defaults.max_queued);
+  EXPECT_EQ(server.max_tokens_per_memory, defaults.max_tokens_per_memory);
+  EXPECT_EQ(server.recover_by_solving, defaults.recover_by_solving);
+  EXPECT_EQ(server.allow_remote_plaintext, defaults.allow_remote_plaintext);
+  EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
+}
+
+TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
+  const std::string text = ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
+  for (const char* key :
+       {"data-dir", "address", "key-file", "log-level", "log-file", "worker-threads", "max-message-bytes",
+        "max-queued", "max-tokens-per-memory", "recover", "allow-remote-plaintext"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(key) + " = ")) << key;
+  }
+}
+
+}  // namespace
+}  // namespace expunge::rpc
