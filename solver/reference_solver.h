@@ -17,10 +17,19 @@ namespace expunge::solver {
 // The lowest arithmetic that may decide. Tests compare them; every choice gives the same bits.
 enum class Arithmetic { kDoubleDouble, kBall, kRational };
 
+// How the answer was found; no part of it.
+struct SolveReport {
+  uint64_t pivots = 0;           // changes of the proposal that a proof forced
+  bool rational_pivots = false;  // the last resort was needed
+};
+
 struct SolveOptions {
   Arithmetic lowest = Arithmetic::kDoubleDouble;
   // Start from this partition (one class a token) instead of the floating-point proposal; empty: propose.
   std::vector<TokenClass> proposal;
+  // Repairs before the last resort. Tests set 0.
+  int max_pivots = 200;
+  SolveReport* report = nullptr;
 };
 
 // Solves (P) for `tokens` and returns their canonical solution, index by index; every list of the same tokens

@@ -1,0 +1,202 @@
+#include "solver/kernel.h"
+
+#include <bit>
+#include <cmath>
+
+#include "solver/double_double.h"
+
+namespace expunge::solver {
+namespace {
+
+// 2^(-j/64), j = 0..63, to 106 bits.
+constexpr DoubleDouble kPowers[64] = {{0x1.0000000000000p+0, 0x0.0p+0},
+                                      {0x1.fa7c1819e90d8p-1, 0x1.74853f3a5931ep-56},
+                                      {0x1.f50765b6e4540p-1, 0x1.9d3e12dd8a18bp-55},
+                                      {0x1.efa1bee615a27p-1, 0x1.dc7f486a4b6b0p-55},
+                                      {0x1.ea4afa2a490dap-1, -0x1.e9c23179c2893p-55},
+                                      {0x1.e502ee78b3ff6p-1, 0x1.39e8980a9cc8fp-56},
+                                      {0x1.dfc97337b9b5fp-1, -0x1.1a5cd4f184b5cp-55},
+                                      {0x1.da9e603db3285p-1, 0x1.c2300696db532p-55},
+                                      {0x1.d5818dcfba487p-1, 0x1.2ed02d75b3707p-56},
+                                      {0x1.d072d4a07897cp-1, -0x1.cbc3743797a9cp-55},
+                                      {0x1.cb720dcef9069p-1, 0x1.503cbd1e949dbp-57},
+                                      {0x1.c67f12e57d14bp-1, 0x1.2884dff483cadp-55},
+                                      {0x1.c199bdd85529cp-1, 0x1.11065895048ddp-56},
+                                      {0x1.bcc1e904bc1d2p-1, 0x1.23dd07a2d9e84p-56},
+                                      {0x1.b7f76f2fb5e47p-1, -0x1.5584f7e54ac3bp-57},
+                                      {0x1.b33a2b84f15fbp-1, -0x1.2805e3084d708p-58},
+                                      {0x1.ae89f995ad3adp-1, 0x1.7a1cd345dcc81p-55},
+                                      {0x1.a9e6b5579fdbfp-1, 0x1.0fac90ef7fd31p-55},
+                                      {0x1.a5503b23e255dp-1, -0x1.d2f6edb8d41e1p-55},
+                                      {0x1.a0c667b5de565p-1, -0x1.359495d1cd533p-55},
+                                      {0x1.9c49182a3f090p-1, 0x1.c7c46b071f2bep-57},
+                                      {0x1.97d829fde4e50p-1, -0x1.d185b7c1b85d1p-55},
+                                      {0x1.93737b0cdc5e5p-1, -0x1.75fc781b57ebcp-58},
+                                      {0x1.8f1ae99157736p-1, 0x1.5cc13a2e3976cp-56},
+                                      {0x1.8ace5422aa0dbp-1, 0x1.6e9f156864b27p-55},
+                                      {0x1.868d99b4492edp-1, -0x1.fc6f89bd4f6bap-55},
+                                      {0x1.82589994cce13p-1, -0x1.d4c1dd41532d8p-55},
+                                      {0x1.7e2f336cf4e62p-1, 0x1.05d02ba15797ep-57},
+                                      {0x1.7a11473eb0187p-1, -0x1.41577ee04992fp-56},
+                                      {0x1.75feb564267c9p-1, -0x1.0245957316dd3p-55},
+                                      {0x1.71f75e8ec5f74p-1, -0x1.16e4786887a99p-56},
+                                      {0x1.6dfb23c651a2fp-1, -0x1.bbe3a683c88abp-58},
+                                      {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55},
+                                      {0x1.6623882552225p-1, -0x1.bb60987591c34p-55},
+                                      {0x1.6247eb03a5585p-1, -0x1.383c17e40b497p-55},
+                                      {0x1.5e76f15ad2148p-1, 0x1.ba6f93080e65ep-55},
+                                      {0x1.5ab07dd485429p-1, 0x1.6324c054647adp-55},
+                                      {0x1.56f4736b527dap-1, 0x1.9bb2c011d93adp-55},
+                                      {0x1.5342b569d4f82p-1, -0x1.07abe1db13cadp-56},
+                                      {0x1.4f9b2769d2ca7p-1, -0x1.4b309d25957e3p-55},
+                                      {0x1.4bfdad5362a27p-1, 0x1.d4397afec42e2p-57},
+                                      {0x1.486a2b5c13cd0p-1, 0x1.3c1a3b69062f0p-57},
+                                      {0x1.44e086061892dp-1, 0x1.89b7a04ef80d0p-60},
+                                      {0x1.4160a21f72e2ap-1, -0x1.ef3691c309278p-59},
+                                      {0x1.3dea64c123422p-1, 0x1.ada0911f09ebcp-56},
+                                      {0x1.3a7db34e59ff7p-1, -0x1.5e436d661f5e3p-57},
+                                      {0x1.371a7373aa9cbp-1, -0x1.63aeabf42eae2p-55},
+                                      {0x1.33c08b26416ffp-1, 0x1.32721843659a6p-55},
+                                      {0x1.306fe0a31b715p-1, 0x1.6f46ad23182e4p-56},
+                                      {0x1.2d285a6e4030bp-1, 0x1.0024754db41d5p-55},
+                                      {0x1.29e9df51fdee1p-1, 0x1.612e8afad1255p-56},
+                                      {0x1.26b4565e27cddp-1, 0x1.2bd339940e9d9p-56},
+                                      {0x1.2387a6e756238p-1, 0x1.9b07eb6c70573p-55},
+                                      {0x1.2063b88628cd6p-1, 0x1.dc775814a8495p-56},
+                                      {0x1.1d4873168b9aap-1, 0x1.e016e00a2643cp-55},
+                                      {0x1.1a35beb6fcb75p-1, 0x1.e5b4c7b4968e4p-56},
+                                      {0x1.172b83c7d517bp-1, -0x1.19041b9d78a76p-56},
+                                      {0x1.1429aaea92de0p-1, -0x1.32fbf9af1369ep-55},
+                                      {0x1.11301d0125b51p-1, -0x1.6c51039449b3ap-55},
+                                      {0x1.0e3ec32d3d1a2p-1, 0x1.03a1727c57b53p-60},
+                                      {0x1.0b5586cf9890fp-1, 0x1.8a62e4adc610bp-55},
+                                      {0x1.0874518759bc8p-1, 0x1.186be4bb284ffp-58},
+                                      {0x1.059b0d3158574p-1, 0x1.d73e2a475b465p-56},
+                                      {0x1.02c9a3e778061p-1, -0x1.19083535b085dp-57}};
+
+// ln(2)/64 in parts: k * kStep1 and k * kStep2 are exact for integers k < 2^17.
+constexpr double kStep1 = 0x1.62e42fefa0000p-7;
+constexpr double kStep2 = 0x1.cf79abc9e0000p-46;
+constexpr double kStep3 = 0x1.d9cc01f97b57ap-85;
+constexpr double kInverseStep = 0x1.71547652b82fep+6;
+
+// exp(r) for |r| <= 0.0055: degrees 6 to 11 of the series in doubles, 0 to 5 in double-double. Relative error
+// < 2^-100.
+DoubleDouble ExpOfSmall(DoubleDouble r) {
+  constexpr DoubleDouble kSeries[] = {{0x1.1111111111111p-7, 0x1.1111111111111p-63},  // 1/5!
+                                      {0x1.5555555555555p-5, 0x1.5555555555555p-59},  // 1/4!
+                                      {0x1.5555555555555p-3, 0x1.5555555555555p-57},  // 1/3!
+                                      {0.5, 0},
+                                      {1, 0},
+                                      {1, 0}};
+  const double x = r.hi;
+  double tail = 0x1.ae64567f544e4p-26;      // 1/11!
+  tail = tail * x + 0x1.27e4fb7789f5cp-22;  // 1/10!
+  tail = tail * x + 0x1.71de3a556c734p-19;  // 1/9!
+  tail = tail * x + 0x1.a01a01a01a01ap-16;  // 1/8!
+  tail = tail * x + 0x1.a01a01a01a01ap-13;  // 1/7!
+  tail = tail * x + 0x1.6c16c16c16c17p-10;  // 1/6!
+  DoubleDouble sum = {tail, 0};
+  for (const DoubleDouble& coefficient : kSeries) sum = sum * r + coefficient;
+  return sum;
+}
+
+// |x - y|^2 with relative error at most (d + 8) 2^-104, barring underflow. Four chains, so that they overlap
+// in the CPU.
+DoubleDouble SquaredDistance(const double* x, const double* y, size_t d) {
+  DoubleDouble sums[4];
+  for (size_t k = 0; k < d; ++k) {
+    const DoubleDouble difference = TwoSum(x[k], -y[k]);
+    DoubleDouble square = TwoProd(difference.hi, difference.hi);
+    square.lo += 2 * difference.hi * difference.lo;
+    DoubleDouble& sum = sums[k & 3];
+    const DoubleDouble s = TwoSum(sum.hi, square.hi);
+    sum = FastTwoSum(s.hi, s.lo + (sum.lo + square.lo));
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace
+
+double ExactKernel(const double* x, const double* y, size_t d, double gamma) {
+  const DoubleDouble distance = SquaredDistance(x, y, d);
+  // Below this, lost low parts of squares might matter, or the distance be exactly 0: unless t is tiny in any
+  // case.
+  const double t_estimate = gamma * distance.hi;
+  if (distance.hi < 0x1p-800) {
+    if (gamma <= 0x1p+700) return 1.0;  // t < 2^-90: nearer to 1 than half the gap below 1
+    return ExactKernelByBalls(x, y, d, gamma);
+  }
+  if (t_estimate < 0x1p-55) return 1.0;
+  if (t_estimate > 746) return 0.0;  // exp(-t) < 2^-1076
+  // Near the subnormal range, or where splitting a factor of gamma |x - y|^2 would overflow.
+  if (!(t_estimate < 699) || gamma > 0x1p+990 || distance.hi > 0x1p+990)
+    return ExactKernelByBalls(x, y, d, gamma);
+
+  const DoubleDouble t = distance * gamma;
+  // Rounding by the magic constant: the same in every mode of compilation.
+  const double k = (t.hi * kInverseStep + 0x1.8p52) - 0x1.8p52;
+  DoubleDouble r = TwoSum(k * kStep1, -t.hi);
+  r = r + DoubleDouble{k * kStep2, 0};
+  r = r + (-t.lo);
+  r = r + k * kStep3;
+  const auto index = static_cast<int64_t>(k);
+  const DoubleDouble y_scaled = ExpOfSmall(r) * kPowers[index & 63];
+  const double error = 0x1p-97 + t.hi * static_cast<double>(d + 12) * 0x1p-104;  // relative
+  if (!RoundsToHi(y_scaled, y_scaled.hi * error)) return ExactKernelByBalls(x, y, d, gamma);
+  return std::ldexp(y_scaled.hi, -static_cast<int>(index >> 6));  // exact: the result is above 2^-1010
+}
+
+double ExpOfNegative(double t) {
+  constexpr double kLn2High = 0x1.62e42fefa3800p-1;  // 42 bits: k * kLn2High is exact
+  constexpr double kLn2Low = 0x1.ef35793c76730p-45;
+  const double clamped = t < 700 ? t : 700;
+  const double shifted = clamped * 0x1.71547652b82fep+0 + 0x1.8p52;
+  const double k = shifted - 0x1.8p52;
+  const double r = (k * kLn2High - clamped) + k * kLn2Low;
+  double p = 1.0 / 6227020800.0;  // 1/13!
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  // The low bits of `shifted` hold k: 2^-k by its exponent bits, 1 <= 1023 - k.
+  const uint64_t scale = (uint64_t{1023} - std::bit_cast<uint64_t>(shifted)) << 52;
+  const double result = p * std::bit_cast<double>(scale);
+  return t <= 700 ? result : 0.0;
+}
+
+void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n, size_t stride, double gamma,
+                     double* out) {
+  constexpr size_t kBlock = 256;
+  double sums[kBlock];
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    const size_t count = n - begin < kBlock ? n - begin : kBlock;
+    for (size_t j = 0; j < count; ++j) sums[j] = 0;
+    for (size_t k = 0; k < d; ++k) {
+      const double xk = x[k];
+      const double* column = columns + k * stride + begin;
+      for (size_t j = 0; j < count; ++j) {
+        const double difference = column[j] - xk;
+        sums[j] += difference * difference;
+      }
+    }
+    for (size_t j = 0; j < count; ++j) out[begin + j] = ExpOfNegative(gamma * sums[j]);
+  }
+}
+
+double ApproxKernelError(size_t d) {
+  // Relative error of gamma |x - y|^2: (d + 4) u; t exp(-t) <= 1/e < 0.37; exponential 2^-49, rounding of the
+  // exact kernel u.
+  return (0.5 * static_cast<double>(d + 4) + 20) * 0x1p-53;
+}
+
+}  // namespace expunge::solver

@@ -1,0 +1,86 @@
+#include "solver/problem.h"
+
+#include <algorithm>
+
+#include "solver/kernel.h"
+
+namespace expunge::solver {
+namespace {
+
+constexpr size_t kRowCacheBytes = size_t{256} << 20;
+
+// x to about 2^-106: the rounded value, and the rounded rest.
+DoubleDouble ToDoubleDouble(const Rational& x) {
+  const double hi = RoundToDouble(x).value;
+  Rational rest;
+  SetExactly(hi, &rest);
+  fmpq_sub(rest, x, rest);
+  return {hi, RoundToDouble(rest).value};
+}
+
+}  // namespace
+
+Rational ExactBoxBound(const BoxBound& box) {
+  Rational c;
+  if (box.min_support > 0) {
+    fmpq_set_ui(c, 2, 1);
+    fmpz_set_ui(c.denominator(), 2 * static_cast<ulong>(box.min_support) - 1);
+  } else {
+    SetExactly(box.value, &c);
+  }
+  if (fmpz_cmp(c.numerator(), c.denominator()) > 0) fmpq_one(c);
+  return c;
+}
+
+void Partition::RefreshLists() {
+  margin.clear();
+  error.clear();
+  for (uint32_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] == TokenClass::kMargin) margin.push_back(i);
+    if (classes[i] == TokenClass::kError) error.push_back(i);
+  }
+}
+
+Problem::Problem(const Config& config, const TokenList& tokens)
+    : n_(tokens.size()),
+      d_(config.key_dimension),
+      gamma_(config.gamma),
+      ridge_(config.ridge),
+      box_(ExactBoxBound(config.box)),
+      approx_error_(ApproxKernelError(d_)),
+      keys_(n_ * d_),
+      columns_(n_ * d_) {
+  for (size_t i = 0; i < n_; ++i) {
+    const std::vector<double>& key = tokens[i]->key;
+    std::copy(key.begin(), key.end(), keys_.begin() + static_cast<ptrdiff_t>(i * d_));
+    for (size_t k = 0; k < d_; ++k) columns_[k * n_ + i] = key[k];
+  }
+  Rational total;
+  fmpq_mul_fmpz(total, box_, Integer(n_));
+  single_point_ = fmpz_cmp(total.numerator(), total.denominator()) <= 0;
+  if (single_point_) {
+    fmpz_one(box_.numerator());
+    fmpz_set_ui(box_.denominator(), n_);
+  }
+  box_dd_ = ToDoubleDouble(box_);
+}
+
+double Problem::Kernel(uint32_t i, uint32_t j) {
+  if (i == j) return 1.0;
+  const uint64_t pair = (uint64_t{std::min(i, j)} << 32) | std::max(i, j);
+  const auto [it, inserted] = kernel_.try_emplace(pair, 0.0);
+  if (inserted) it->second = ExactKernel(&keys_[i * d_], &keys_[j * d_], d_, gamma_);
+  return it->second;
+}
+
+const double* Problem::ApproxRow(uint32_t i) {
+  const auto it = rows_.find(i);
+  if (it != rows_.end()) return it->second.data();
+  if ((rows_.size() + 1) * n_ * sizeof(double) > kRowCacheBytes) rows_.clear();
+  std::vector<double>& row = rows_[i];
+  row.resize(n_);
+  ApproxKernelRow(&keys_[i * d_], columns_.data(), d_, n_, n_, gamma_, row.data());
+  return row.data();
+}
+
+}  // namespace expunge::solver

@@ -1,0 +1,71 @@
+// One instance of problem (P), prepared for solving: contiguous keys, the exact box bound, and kernel values
+// on demand.
+//
+// Invariants.  (1) box() is the exact rational C_n = max(C, 1/n). (2) Kernel(i, j) is correctly rounded, and
+// computed at most once per pair. (3) |ApproxRow(i)[j] - Kernel(i, j)| <= approx_error().
+#ifndef EXPUNGE_SOLVER_PROBLEM_H_
+#define EXPUNGE_SOLVER_PROBLEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "solver/double_double.h"
+#include "solver/exact_numbers.h"
+#include "solver/memory_state.h"
+
+namespace expunge::solver {
+
+// C = min(1, 2/(2s-1)), or min(1, value), exactly.
+[[nodiscard]] Rational ExactBoxBound(const BoxBound& box);
+
+// Which token is in which class, with the two short lists in ascending order of index.
+struct Partition {
+  std::vector<TokenClass> classes;
+  std::vector<uint32_t> margin;  // S
+  std::vector<uint32_t> error;   // E
+
+  // Makes the lists agree with `classes`. Cost: O(n).
+  void RefreshLists();
+};
+
+// Threads: one at a time (it fills its caches).
+class Problem {
+ public:
+  // REQUIRES: as SolveFromNothing; n >= 1. Keeps no reference to the tokens.
+  Problem(const Config& config, const TokenList& tokens);
+
+  [[nodiscard]] size_t n() const { return n_; }
+  [[nodiscard]] double ridge() const { return ridge_; }
+  // C_n, exact, in double-double with relative error at most kDoubleDoubleError, and rounded.
+  [[nodiscard]] const Rational& box() const { return box_; }
+  [[nodiscard]] DoubleDouble box_dd() const { return box_dd_; }
+  // n C <= 1: the feasible set is the single point a_i = 1/n.
+  [[nodiscard]] bool single_point() const { return single_point_; }
+
+  // K_ij, the double nearest to the kernel. Cost: one kernel value, or a look-up.
+  [[nodiscard]] double Kernel(uint32_t i, uint32_t j);
+
+  // Row i of K in doubles, n entries; valid until the next call. Cost: 3 n d flops, or a look-up.
+  [[nodiscard]] const double* ApproxRow(uint32_t i);
+  [[nodiscard]] double approx_error() const { return approx_error_; }
+
+ private:
+  size_t n_;
+  size_t d_;
+  double gamma_;
+  double ridge_;
+  Rational box_;
+  DoubleDouble box_dd_;
+  bool single_point_ = false;
+  double approx_error_;
+  std::vector<double> keys_;     // n x d, row-major
+  std::vector<double> columns_;  // d x n: the same, transposed
+  absl::flat_hash_map<uint64_t, double> kernel_;
+  absl::flat_hash_map<uint32_t, std::vector<double>> rows_;
+};
+
+}  // namespace expunge::solver
+
+#endif  // EXPUNGE_SOLVER_PROBLEM_H_

@@ -1,0 +1,257 @@
+#include "solver/proposal.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace expunge::solver {
+namespace {
+
+constexpr double kSmoTolerance = 1e-6;  // of the largest KKT violation
+constexpr double kActiveTolerance = 1e-13;
+constexpr int kBlockRounds = 15;
+constexpr size_t kBlockEntries = 32;
+
+class Proposer {
+ public:
+  explicit Proposer(Problem* problem)
+      : problem_(*problem),
+        n_(problem->n()),
+        box_(problem->box_dd().hi),
+        weights_(n_, 0.0),
+        gradient_(n_, 0.0) {}
+
+  Partition Run() {
+    FillBox();
+    Optimise();
+    StartActiveSet();
+    const size_t limit = 4 * n_ + 1000;
+    for (size_t round = 0; round < limit && Step(round); ++round) {
+    }
+    return partition_;
+  }
+
+ private:
+  // a = C_n for the first tokens, the rest for one more; gradient_ = Ha.
+  void FillBox() {
+    double rest = 1;
+    for (uint32_t i = 0; i < n_ && rest > 0; ++i) {
+      weights_[i] = std::min(rest, box_);
+      rest -= weights_[i];
+      AddRow(i, weights_[i], &gradient_);
+    }
+  }
+
+  // target += weight * H_i.
+  void AddRow(uint32_t i, double weight, std::vector<double>* target) {
+    const double* row = problem_.ApproxRow(i);
+    double* out = target->data();
+    for (size_t j = 0; j < n_; ++j) out[j] += weight * row[j];
+    out[i] += weight * problem_.ridge();
+  }
+
+  // Moves weight between pairs until no pair gains much.
+  void Optimise() {
+    const size_t limit = std::max<size_t>(10 * n_, 2000);
+    for (size_t step = 0; step < limit; ++step) {
+      uint32_t up = 0;  // the receiver: smallest gradient with room
+      double least = std::numeric_limits<double>::infinity();
+      for (uint32_t i = 0; i < n_; ++i) {
+        if (weights_[i] < box_ && gradient_[i] < least) {
+          least = gradient_[i];
+          up = i;
+        }
+      }
+      if (std::isinf(least)) return;
+      const double* row = problem_.ApproxRow(up);
+      const double diagonal = 2 * (1 + problem_.ridge());
+      uint32_t down = up;
+      double best = 0;
+      double worst = 0;
+      for (uint32_t j = 0; j < n_; ++j) {
+        const double difference = gradient_[j] - least;
+        if (!(weights_[j] > 0) || !(difference > 0)) continue;
+        worst = std::max(worst, difference);
+        const double gain = difference * difference / (diagonal - 2 * row[j]);
+        if (gain > best) {
+          best = gain;
+          down = j;
+        }
+      }
+      if (worst < kSmoTolerance) return;
+      MovePair(up, down, (gradient_[down] - least) / (diagonal - 2 * row[down]));
+    }
+  }
+
+  void MovePair(uint32_t up, uint32_t down, double step) {
+    step = std::min(step, std::min(box_ - weights_[up], weights_[down]));
+    const bool full = step == box_ - weights_[up];
+    const bool empty = step == weights_[down];
+    weights_[up] = full ? box_ : weights_[up] + step;
+    weights_[down] = empty ? 0.0 : weights_[down] - step;
+    AddRow(up, step, &gradient_);
+    AddRow(down, -step, &gradient_);
+  }
+
+  void StartActiveSet() {
+    partition_.classes.assign(n_, TokenClass::kReserve);
+    error_part_.assign(n_, 0.0);
+    for (uint32_t i = 0; i < n_; ++i) {
+      if (weights_[i] >= box_ * (1 - 1e-9)) {
+        SetClass(i, TokenClass::kError);
+      } else if (weights_[i] > box_ * 1e-9) {
+        SetClass(i, TokenClass::kMargin);
+      } else {
+        weights_[i] = 0;
+      }
+    }
+    partition_.RefreshLists();
+  }
+
+  // Also keeps weights at their bounds and error_part_ = C_n * sum of H_e over E.
+  void SetClass(uint32_t i, TokenClass to) {
+    TokenClass& from = partition_.classes[i];
+    if (from == to) return;
+    if (from == TokenClass::kError) AddRow(i, -box_, &error_part_);
+    if (to == TokenClass::kError) AddRow(i, box_, &error_part_);
+    if (to == TokenClass::kError) weights_[i] = box_;
+    if (to == TokenClass::kReserve) weights_[i] = 0;
+    from = to;
+  }
+
+  // One change of the working set; false when there is none left to make.
+  bool Step(size_t round) {
+    if (partition_.margin.empty()) return EnterViolators(std::numeric_limits<double>::quiet_NaN(), 1);
+    double h = 0;
+    if (!SolveMargin(&h)) return false;
+    const bool block = round < kBlockRounds;
+    if (block ? DropAllBlocked() : StepToFirstBlock()) return true;
+    for (size_t k = 0; k < partition_.margin.size(); ++k) {
+      weights_[partition_.margin[k]] = target_[static_cast<Eigen::Index>(k)];
+    }
+    const size_t entries = block ? kBlockEntries : stalled_ == 0 ? 4 : 1;
+    return EnterViolators(h, entries);
+  }
+
+  // target_ = the margin weights that solve (B); h.
+  bool SolveMargin(double* h) {
+    const std::vector<uint32_t>& margin = partition_.margin;
+    const auto m = static_cast<Eigen::Index>(margin.size());
+    Eigen::MatrixXd matrix(m, m);
+    Eigen::VectorXd rhs(m);
+    for (Eigen::Index i = 0; i < m; ++i) {
+      const double* row = problem_.ApproxRow(margin[static_cast<size_t>(i)]);
+      for (Eigen::Index j = 0; j < m; ++j) matrix(j, i) = row[margin[static_cast<size_t>(j)]];
+      matrix(i, i) = 1 + problem_.ridge();
+      rhs[i] = -error_part_[margin[static_cast<size_t>(i)]];
+    }
+    const Eigen::LLT<Eigen::MatrixXd> factor(matrix);
+    if (factor.info() != Eigen::Success) return false;
+    const double mass = 1 - box_ * static_cast<double>(partition_.error.size());
+    const Eigen::VectorXd u = factor.solve(Eigen::VectorXd::Ones(m));
+    target_ = Eigen::VectorXd::Zero(m);
+    *h = 0;
+    for (int refinement = 0; refinement < 3; ++refinement) {
+      const Eigen::VectorXd residual = (rhs - matrix * target_).array() + *h;
+      const Eigen::VectorXd step = factor.solve(residual);
+      const double delta = (mass - target_.sum() - step.sum()) / u.sum();
+      target_ += step + delta * u;
+      *h += delta;
+    }
+    return true;
+  }
+
+  bool DropAllBlocked() {
+    bool dropped = false;
+    const std::vector<uint32_t> margin = partition_.margin;
+    for (size_t k = 0; k < margin.size(); ++k) {
+      const double target = target_[static_cast<Eigen::Index>(k)];
+      if (target > 0 && target < box_) continue;
+      SetClass(margin[k], target <= 0 ? TokenClass::kReserve : TokenClass::kError);
+      dropped = true;
+    }
+    if (dropped) partition_.RefreshLists();
+    return dropped;
+  }
+
+  // Moves the margin weights towards the target until the first of them meets a bound.
+  bool StepToFirstBlock() {
+    const std::vector<uint32_t> margin = partition_.margin;
+    std::vector<double> reach(margin.size(), 2.0);
+    double step = 1;
+    for (size_t k = 0; k < margin.size(); ++k) {
+      const double weight = weights_[margin[k]];
+      const double target = target_[static_cast<Eigen::Index>(k)];
+      if (target <= 0) reach[k] = weight > target ? weight / (weight - target) : 0;
+      if (target >= box_) reach[k] = target > weight ? (box_ - weight) / (target - weight) : 0;
+      reach[k] = std::max(reach[k], 0.0);
+      step = std::min(step, reach[k]);
+    }
+    if (std::none_of(reach.begin(), reach.end(), [](double r) { return r <= 1; })) return false;
+    for (size_t k = 0; k < margin.size(); ++k) {
+      const double target = target_[static_cast<Eigen::Index>(k)];
+      double& weight = weights_[margin[k]];
+      weight = std::clamp(weight + step * (target - weight), 0.0, box_);
+      if (reach[k] <= step) SetClass(margin[k], target <= 0 ? TokenClass::kReserve : TokenClass::kError);
+    }
+    stalled_ = step > 0 ? 0 : stalled_ + 1;
+    partition_.RefreshLists();
+    return stalled_ < 64;
+  }
+
+  // Lets the worst tokens outside S enter it; false if none violates the KKT conditions. h = NaN: S is empty,
+  // and the worst pair enters.
+  bool EnterViolators(double h, size_t entries) {
+    gradient_ = error_part_;
+    for (const uint32_t i : partition_.margin) AddRow(i, weights_[i], &gradient_);
+    if (std::isnan(h)) return EnterPair();
+    std::vector<std::pair<double, uint32_t>> violators;
+    for (uint32_t j = 0; j < n_; ++j) {
+      if (partition_.classes[j] == TokenClass::kMargin) continue;
+      const double slack = gradient_[j] - h;
+      const double violation = partition_.classes[j] == TokenClass::kReserve ? -slack : slack;
+      if (violation > kActiveTolerance) violators.emplace_back(-violation, j);
+    }
+    if (violators.empty()) return false;
+    entries = std::min(entries, violators.size());
+    std::partial_sort(violators.begin(), violators.begin() + static_cast<ptrdiff_t>(entries),
+                      violators.end());
+    for (size_t k = 0; k < entries; ++k) SetClass(violators[k].second, TokenClass::kMargin);
+    partition_.RefreshLists();
+    return true;
+  }
+
+  bool EnterPair() {
+    constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+    uint32_t high = kNone;
+    uint32_t low = kNone;
+    for (uint32_t j = 0; j < n_; ++j) {
+      const bool in_error = partition_.classes[j] == TokenClass::kError;
+      if (in_error && (high == kNone || gradient_[j] > gradient_[high])) high = j;
+      if (!in_error && (low == kNone || gradient_[j] < gradient_[low])) low = j;
+    }
+    if (high == kNone || low == kNone || gradient_[high] - gradient_[low] <= kActiveTolerance) return false;
+    SetClass(high, TokenClass::kMargin);
+    SetClass(low, TokenClass::kMargin);
+    partition_.RefreshLists();
+    return true;
+  }
+
+  Problem& problem_;
+  size_t n_;
+  double box_;
+  std::vector<double> weights_;
+  std::vector<double> gradient_;    // Ha
+  std::vector<double> error_part_;  // C_n * sum of H_e over E
+  Partition partition_;
+  Eigen::VectorXd target_;
+  int stalled_ = 0;  // steps of length zero in a row
+};
+
+}  // namespace
+
+Partition ProposePartition(Problem* problem) { return Proposer(problem).Run(); }
+
+}  // namespace expunge::solver

@@ -1,0 +1,19 @@
+// A partition from floating-point arithmetic: nearly always the right one, and never trusted.
+//
+// Method.  Sequential minimal optimisation with second-order selection (Fan, Chen and Lin, JMLR 6, 2005) from
+// the vertex that fills the box in order, then a primal active-set method with a fresh Cholesky factor of
+// H_SS at every step. Steps are clamped to [0, 1] and weights to [0, C_n]; limits on both loops end it
+// whatever rounding does.
+#ifndef EXPUNGE_SOLVER_PROPOSAL_H_
+#define EXPUNGE_SOLVER_PROPOSAL_H_
+
+#include "solver/problem.h"
+
+namespace expunge::solver {
+
+// REQUIRES: !problem->single_point(). Cost: O(n d) for every token that ever carries weight, and O(n) a step.
+[[nodiscard]] Partition ProposePartition(Problem* problem);
+
+}  // namespace expunge::solver
+
+#endif  // EXPUNGE_SOLVER_PROPOSAL_H_
