@@ -44,6 +44,8 @@ class SupportSet {
   [[nodiscard]] ReadoutResult Read(absl::Span<const double> query, bool with_contributions) const;
 
  private:
+  [[nodiscard]] double ErrorBound(double logit_scale) const;
+
   uint32_t key_dimension_;
   uint32_t value_dimension_;
   double gamma_;

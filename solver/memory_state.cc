@@ -83,7 +83,14 @@ absl::Status NormalizeKey(const Config& config, absl::Span<double> key) {
 }
 
 absl::Status NormalizeValue(const Config& config, absl::Span<double> value) {
-  return NormalizeVector("the value", config.value_dimension, value);
+  EXPUNGE_RETURN_IF_ERROR(NormalizeVector("the value", config.value_dimension, value));
+  for (const double v : value) {
+    if (std::fabs(v) <= kMaxValue) continue;
+    return MakeError(
+        Reason::kMagnitudeOverflow, "",
+        absl::StrCat("the value has an element beyond ", kMaxValue, ", with which a readout could overflow"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace expunge::solver

@@ -29,6 +29,7 @@ namespace expunge::solver {
 inline constexpr uint32_t kMaxDimension = 4096;
 inline constexpr double kDefaultRidge = 1e-6;
 inline constexpr double kMinRidge = 1e-8;
+inline constexpr double kMaxValue = 0x1p+500;  // so that sums and squares of values stay finite
 
 // The box bound C as an exact rational.
 struct BoxBound {

@@ -1,0 +1,124 @@
+#include "attention/readout.h"
+
+#include <mpfr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "solver/kernel.h"
+
+namespace expunge::attention {
+namespace {
+
+constexpr double kRoundoff = 0x1p-53;
+// Covers the rounding of the bounds' own evaluation.
+constexpr double kOutward = 1 + 0x1p-20;
+
+// The double nearest to log(x): MPFR's result does not depend on the machine. REQUIRES: x > 0.
+double CorrectlyRoundedLog(double x) {
+  mpfr_t value;
+  mpfr_init2(value, 53);
+  mpfr_set_d(value, x, MPFR_RNDN);
+  mpfr_log(value, value, MPFR_RNDN);
+  const double result = mpfr_get_d(value, MPFR_RNDN);
+  mpfr_clear(value);
+  return result;
+}
+
+}  // namespace
+
+SupportSet::SupportSet(const solver::MemoryState& state)
+    : key_dimension_(state.config.key_dimension),
+      value_dimension_(state.config.value_dimension),
+      gamma_(state.config.gamma),
+      rho_(state.solution.rho),
+      eta_(state.solution.proof.eta) {
+  std::vector<double> low(value_dimension_, std::numeric_limits<double>::infinity());
+  std::vector<double> high(value_dimension_, -std::numeric_limits<double>::infinity());
+  for (uint32_t i = 0; i < state.tokens.size(); ++i) {
+    const double weight = state.solution.weights[i];
+    // A margin weight below the smallest double has no logarithm; eta is infinite then, and says so.
+    if (state.solution.classes[i] == solver::TokenClass::kReserve || weight == 0) continue;
+    const solver::Token& token = *state.tokens[i];
+    tokens_.push_back(i);
+    keys_.insert(keys_.end(), token.key.begin(), token.key.end());
+    values_.insert(values_.end(), token.value.begin(), token.value.end());
+    weights_.push_back(weight);
+    log_weights_.push_back(CorrectlyRoundedLog(weight));
+    for (uint32_t k = 0; k < value_dimension_; ++k) {
+      low[k] = std::min(low[k], token.value[k]);
+      high[k] = std::max(high[k], token.value[k]);
+    }
+  }
+  double spread = 0;
+  double norm = 0;
+  for (uint32_t k = 0; k < value_dimension_ && !tokens_.empty(); ++k) {
+    spread += (high[k] - low[k]) * (high[k] - low[k]);
+    const double magnitude = std::max(std::fabs(low[k]), std::fabs(high[k]));
+    norm += magnitude * magnitude;
+  }
+  value_spread_upper_ = std::sqrt(spread) * kOutward;
+  value_norm_upper_ = std::sqrt(norm) * kOutward;
+}
+
+// docs/math/readout.md. `logit_scale` >= |log a_i| + |logit_i| for every term that is not 0.
+double SupportSet::ErrorBound(double logit_scale) const {
+  if (!(eta_ < 0.01)) return std::numeric_limits<double>::infinity();
+  const double m = static_cast<double>(tokens_.size());
+  const double logit_error = kRoundoff * ((static_cast<double>(key_dimension_) + 8) * logit_scale + 800);
+  double relative = 1;  // both readouts are in the convex hull of the values
+  if (logit_error < 0.01) {
+    const double weight_error = 1.02 * (logit_error + 0x1p-49);
+    relative = std::min(1.0, 2 * eta_ / (1 - eta_) + 2 * weight_error / (1 - weight_error) + m * 1e-300);
+  }
+  return (relative * value_spread_upper_ + (2 * m + 4) * kRoundoff * value_norm_upper_) * kOutward;
+}
+
+ReadoutResult SupportSet::Read(absl::Span<const double> query, bool with_contributions) const {
+  const size_t m = tokens_.size();
+  std::vector<double> logits(m);
+  double largest = -std::numeric_limits<double>::infinity();
+  double logit_scale = 0;
+  ReadoutResult result;
+  double kernel_sum = 0;
+  for (size_t i = 0; i < m; ++i) {
+    const double* key = &keys_[i * key_dimension_];
+    double distance = 0;
+    for (uint32_t k = 0; k < key_dimension_; ++k) {
+      const double difference = query[k] - key[k];
+      distance += difference * difference;
+    }
+    // Beyond 1e300 every term of the softmax but the nearest would be 0 in any case; keep the logits finite.
+    const double t = std::min(gamma_ * distance, 1e300);
+    logits[i] = log_weights_[i] - t;
+    largest = std::max(largest, logits[i]);
+    kernel_sum += weights_[i] * solver::ExpOfNegative(t);
+  }
+  result.decision_value = 2 * kernel_sum - (1 - rho_);
+
+  // (R), in the order of the tokens.
+  result.output.assign(value_dimension_, 0.0);
+  double total = 0;
+  for (size_t i = 0; i < m; ++i) {
+    const double logit = logits[i];
+    const double below = largest - logit;
+    logits[i] = solver::ExpOfNegative(below);
+    total += logits[i];
+    const double* value = &values_[i * value_dimension_];
+    for (uint32_t k = 0; k < value_dimension_; ++k) result.output[k] += logits[i] * value[k];
+    // Terms below exp(-700) are 0 here and less than that in truth; they need no accurate logit.
+    if (below < 700) logit_scale = std::max(logit_scale, std::fabs(log_weights_[i]) + std::fabs(logit));
+  }
+  for (double& x : result.output) x /= total;
+  result.error_bound = ErrorBound(logit_scale);
+
+  if (with_contributions) {
+    for (size_t i = 0; i < m; ++i) result.contributions.push_back({tokens_[i], logits[i] / total});
+    std::stable_sort(result.contributions.begin(), result.contributions.end(),
+                     [](const Contribution& a, const Contribution& b) { return a.weight > b.weight; });
+  }
+  return result;
+}
+
+}  // namespace expunge::attention
