@@ -1,0 +1,213 @@
+// expunge certify, expunge cert get|list|keys
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/bytes.h"
+#include "base/status_macros.h"
+#include "client/cli/commands.h"
+#include "client/cli/failure.h"
+#include "client/cli/files.h"
+#include "client/cli/trust.h"
+#include "client/cli/views.h"
+
+namespace expunge::cli {
+namespace {
+
+constexpr uint32_t kPageSize = 1000;
+
+struct CertifyOptions {
+  std::string memory;
+  std::string nonce;
+  std::string out;
+  std::string request_id;
+};
+
+struct ListOptions {
+  std::string memory;
+  std::string kind;
+};
+
+struct KeysOptions {
+  std::string out;
+  std::string key_id;
+};
+
+absl::Status Certify(Context* context, const CertifyOptions& options) {
+  v1::CertifyRequest request;
+  request.set_name(context->MemoryName(options.memory));
+  const auto nonce = FromHex(absl::AsciiStrToLower(options.nonce));
+  if (!nonce.has_value())
+    return UsageFailure("--nonce is not hexadecimal",
+                        "give an even number of digits 0-9 a-f, such as from 'openssl rand -hex 16'");
+  request.set_nonce(*nonce);
+  request.set_request_id(RequestId(options.request_id));
+  const auto response = context->Client().Certify(request);
+  EXPUNGE_RETURN_IF_ERROR(WithRetryHint(response.status(), request.request_id()));
+  const v1::Certificate& certificate = response->certificate();
+  if (!options.out.empty()) EXPUNGE_RETURN_IF_ERROR(WriteFile(options.out, certificate.envelope(), 0644));
+  Json json;
+  json["certificate"] = CertificateJson(certificate);
+  json["saved_to"] = options.out.empty() ? Json(nullptr) : Json(options.out);
+  json["request_id"] = request.request_id();
+  Fields fields = {{"certificate", certificate.name()}, {"request id", request.request_id()}};
+  if (!options.out.empty()) fields.emplace_back("saved to", options.out);
+  context->Print(json, FormatFields(absl::StrCat("Certified the state of ", request.name()), fields));
+  return absl::OkStatus();
+}
+
+absl::Status Get(Context* context, const std::string& name, const std::string& out) {
+  v1::GetCertificateRequest request;
+  request.set_name(context->CertificateName(name));
+  EXPUNGE_ASSIGN_OR_RETURN(const v1::GetCertificateResponse response,
+                           context->Client().GetCertificate(request));
+  const v1::Certificate& certificate = response.certificate();
+  if (!out.empty()) EXPUNGE_RETURN_IF_ERROR(WriteFile(out, certificate.envelope(), 0644));
+  Json json = CertificateJson(certificate);
+  json["saved_to"] = out.empty() ? Json(nullptr) : Json(out);
+  if (out.empty()) json["envelope_base64"] = ToBase64(certificate.envelope());
+  // Without --out, exactly the bytes that were signed, so that the output can be sent on to a file.
+  context->Print(json, out.empty() ? certificate.envelope()
+                                   : absl::StrCat("Saved ", certificate.name(), " to ", out, "\n"));
+  return absl::OkStatus();
+}
+
+absl::Status List(Context* context, const ListOptions& options) {
+  v1::ListCertificatesRequest request;
+  request.set_parent(context->TenantName());
+  request.set_page_size(kPageSize);
+  if (!options.memory.empty()) request.set_memory(context->MemoryName(options.memory));
+  v1::CertificateKind kind = v1::CERTIFICATE_KIND_UNSPECIFIED;
+  // The option's check has seen to it that the name is one of ours.
+  v1::CertificateKind_Parse(absl::StrCat("CERTIFICATE_KIND_", options.kind), &kind);
+  request.set_kind(kind);
+  EXPUNGE_ASSIGN_OR_RETURN(const std::vector<v1::Certificate> certificates,
+                           context->Client().ListCertificates(request));
+  Json json;
+  json["certificates"] = Json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::Certificate& certificate : certificates) {
+    json["certificates"].push_back(CertificateJson(certificate));
+    rows.push_back({certificate.name().substr(certificate.name().rfind('/') + 1),
+                    KindName(certificate.kind()), certificate.memory(), TimeText(certificate.create_time())});
+  }
+  context->Print(
+      json, absl::StrCat(FormatTable({"CERTIFICATE", "KIND", "MEMORY", "ISSUED"}, rows),
+                         Count(certificates.size(), "certificate"), " of ", context->TenantName(), "\n"));
+  return absl::OkStatus();
+}
+
+absl::Status Keys(Context* context, const KeysOptions& options) {
+  EXPUNGE_ASSIGN_OR_RETURN(const v1::ListSigningKeysResponse response, context->Client().ListSigningKeys());
+  Json json;
+  json["keys"] = Json::array();
+  std::vector<const v1::SigningKey*> chosen;
+  for (const v1::SigningKey& key : response.keys()) {
+    if (!options.key_id.empty() && key.key_id() != options.key_id) continue;
+    chosen.push_back(&key);
+    json["keys"].push_back({{"key_id", key.key_id()},
+                            {"algorithm", key.algorithm()},
+                            {"public_key_pem", key.public_key_pem()},
+                            {"create_time", TimeText(key.create_time())}});
+  }
+  if (chosen.empty())
+    return UsageFailure("the service lists no such key", "see them all with 'expunge cert keys'");
+  if (!options.out.empty() && chosen.size() != 1) {
+    return UsageFailure(absl::StrCat("the service lists ", chosen.size(), " keys"),
+                        "choose one with --key-id; see them with 'expunge cert keys'");
+  }
+  if (!options.out.empty())
+    EXPUNGE_RETURN_IF_ERROR(WriteFile(options.out, chosen.front()->public_key_pem(), 0644));
+  json["saved_to"] = options.out.empty() ? Json(nullptr) : Json(options.out);
+  std::string text;
+  for (const v1::SigningKey* key : chosen) {
+    absl::StrAppend(&text, key->algorithm(), " key ", key->key_id(), ", made ", TimeText(key->create_time()),
+                    "\n");
+    absl::StrAppend(
+        &text, options.out.empty() ? key->public_key_pem() : absl::StrCat("saved to ", options.out, "\n"));
+  }
+  context->Print(json, text);
+  return absl::OkStatus();
+}
+
+void AddCertify(CLI::App* app, Context* context) {
+  auto options = std::make_shared<CertifyOptions>();
+  CLI::App* command = app->add_subcommand("certify", "Certify the present state of a memory");
+  command->add_option("MEMORY", options->memory, "Its name, short or full")->required();
+  command->add_option("--nonce", options->nonce,
+                      "Hexadecimal, at most 64 bytes: chosen by the auditor, copied into the certificate");
+  command->add_option("--out", options->out, "Save the certificate here, byte for byte");
+  command->add_option("--request-id", options->request_id,
+                      "Makes the call repeatable (default: random, printed)");
+  command->footer(
+      "A nonce that nobody could foresee shows that the certificate is not older than the question.\n\n"
+      "Examples:\n"
+      "  expunge certify cancer --nonce $(openssl rand -hex 16) --out state.json\n"
+      "  expunge certify cancer --output json");
+  command->callback([=] { context->action = [=] { return Certify(context, *options); }; });
+}
+
+void AddGet(CLI::App* group, Context* context) {
+  auto name = std::make_shared<std::string>();
+  auto out = std::make_shared<std::string>();
+  CLI::App* command = group->add_subcommand("get", "Fetch one certificate, byte for byte as signed");
+  command->add_option("NAME", *name, "The certificate, short or full name")->required();
+  command->add_option("--out", *out, "Save it here (default: standard output)");
+  command->footer(
+      "Examples:\n"
+      "  expunge cert get 3f9a1c --out purged.json\n"
+      "  expunge cert get tenants/default/certificates/3f9a1c > purged.json");
+  command->callback([=] { context->action = [=] { return Get(context, *name, *out); }; });
+}
+
+void AddList(CLI::App* group, Context* context) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = group->add_subcommand("list", "List the certificates of the tenant, oldest first");
+  command->add_option("--memory", options->memory, "Only those of this memory; it may no longer exist");
+  command->add_option("--kind", options->kind, "Only this kind")
+      ->check(CLI::IsMember({"DELETION", "PURGE", "STATE", "MEMORY_DELETION"}));
+  command->footer(
+      "Examples:\n"
+      "  expunge cert list\n"
+      "  expunge cert list --memory cancer --kind PURGE --output json");
+  command->callback([=] { context->action = [=] { return List(context, *options); }; });
+}
+
+void AddKeys(CLI::App* group, Context* context) {
+  auto options = std::make_shared<KeysOptions>();
+  CLI::App* command =
+      group->add_subcommand("keys", "Show or save the public keys under which certificates verify");
+  command->add_option("--out", options->out, "Save the key here, PEM");
+  command->add_option("--key-id", options->key_id, "Only this key");
+  command->footer(
+      "Keep the key in a place that the service cannot write to, and compare its id with the issuer's "
+      "word.\n\n"
+      "Examples:\n"
+      "  expunge cert keys\n"
+      "  expunge cert keys --out issuer.pem");
+  command->callback([=] { context->action = [=] { return Keys(context, *options); }; });
+}
+
+}  // namespace
+
+void AddCertificateCommands(CLI::App* app, Context* context) {
+  AddCertify(app, context);
+  CLI::App* group = app->add_subcommand("cert", "Fetch, list, read and verify certificates");
+  group->require_subcommand(1);
+  AddGet(group, context);
+  AddList(group, context);
+  AddShowCommand(group, context);
+  AddVerifyCommand(group, context);
+  AddKeys(group, context);
+  group->footer(
+      "Examples:\n"
+      "  expunge cert list\n"
+      "  expunge cert get 3f9a1c --out purged.json\n"
+      "  expunge cert keys --out issuer.pem\n"
+      "  expunge cert verify purged.json --key issuer.pem");
+}
+
+}  // namespace expunge::cli

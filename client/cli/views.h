@@ -1,0 +1,39 @@
+// Messages of the wire API as JSON with stable field names, and as fields of text.
+//
+// Digests are lower-case hexadecimal; 64-bit integers are JSON numbers; an infinite number is the string
+// "Infinity".
+#ifndef EXPUNGE_CLIENT_CLI_VIEWS_H_
+#define EXPUNGE_CLIENT_CLI_VIEWS_H_
+
+#include <string>
+
+#include "client/cli/context.h"
+#include "expunge/v1/memory_service.pb.h"
+#include "expunge/v1/types.pb.h"
+
+namespace expunge::cli {
+
+[[nodiscard]] Json NumberJson(double number);
+[[nodiscard]] Json StateJson(const v1::StateReference& state);
+[[nodiscard]] Json PartitionJson(const v1::Partition& partition);
+[[nodiscard]] Json MemoryJson(const v1::Memory& memory);
+[[nodiscard]] Json TokenJson(const v1::TokenInfo& token);
+// Everything but the envelope.
+[[nodiscard]] Json CertificateJson(const v1::Certificate& certificate);
+
+[[nodiscard]] std::string StateText(const v1::StateReference& state);
+[[nodiscard]] std::string PartitionText(const v1::Partition& partition);
+// "2/(2*5-1), at least 5 tokens carry weight" or the double.
+[[nodiscard]] std::string BoxText(const v1::MemoryConfig& config);
+[[nodiscard]] Fields MemoryFields(const v1::Memory& memory);
+
+// "margin", "error", "reserve".
+[[nodiscard]] std::string ClassName(v1::TokenClass token_class);
+// "DELETION", ...
+[[nodiscard]] std::string KindName(v1::CertificateKind kind);
+// RFC 3339 in UTC.
+[[nodiscard]] std::string TimeText(const google::protobuf::Timestamp& time);
+
+}  // namespace expunge::cli
+
+#endif  // EXPUNGE_CLIENT_CLI_VIEWS_H_

@@ -1,0 +1,132 @@
+#include "client/cpp/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "client/cpp/status.h"
+
+namespace expunge::client {
+namespace {
+
+// A certificate of 10,000 tokens, or 10,000 readouts with their contributions, is larger than gRPC's default.
+constexpr int kMaxReceiveBytes = 128 << 20;
+
+// One unary call under a deadline.
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(absl::Duration timeout, Stub* stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                              const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  Response response;
+  EXPUNGE_RETURN_IF_ERROR(FromGrpc(std::invoke(method, stub, &context, request, &response)));
+  return response;
+}
+
+// Calls `fetch` (sends *request, returns the response) and `take` for every page.
+template <typename Request, typename Fetch, typename Take>
+absl::Status EachPage(Request* request, const Fetch& fetch, const Take& take) {
+  while (true) {
+    auto page = fetch(*request);
+    EXPUNGE_RETURN_IF_ERROR(page.status());
+    const std::string next = page->next_page_token();
+    take(*std::move(page));
+    if (next.empty()) return absl::OkStatus();
+    if (next == request->page_token()) return absl::InternalError("the service repeats a page token");
+    request->set_page_token(next);
+  }
+}
+
+}  // namespace
+
+Client::Client(const ClientOptions& options) : timeout_(options.timeout) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  const auto channel =
+      grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+  memories_ = v1::MemoryService::NewStub(channel);
+  unlearning_ = v1::UnlearningService::NewStub(channel);
+}
+
+absl::StatusOr<v1::CreateMemoryResponse> Client::CreateMemory(const v1::CreateMemoryRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::CreateMemory, request);
+}
+
+absl::StatusOr<v1::GetMemoryResponse> Client::GetMemory(const v1::GetMemoryRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::GetMemory, request);
+}
+
+absl::StatusOr<v1::DeleteMemoryResponse> Client::DeleteMemory(const v1::DeleteMemoryRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::DeleteMemory, request);
+}
+
+absl::StatusOr<v1::AddResponse> Client::Add(const v1::AddRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::Add, request);
+}
+
+absl::StatusOr<v1::ReadResponse> Client::Read(const v1::ReadRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::Read, request);
+}
+
+absl::StatusOr<v1::DeleteResponse> Client::Delete(const v1::DeleteRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::Delete, request);
+}
+
+absl::StatusOr<v1::PurgeResponse> Client::Purge(const v1::PurgeRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::Purge, request);
+}
+
+absl::StatusOr<v1::CertifyResponse> Client::Certify(const v1::CertifyRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::Certify, request);
+}
+
+absl::StatusOr<v1::GetCertificateResponse> Client::GetCertificate(const v1::GetCertificateRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::GetCertificate, request);
+}
+
+absl::StatusOr<v1::ListSigningKeysResponse> Client::ListSigningKeys() {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::ListSigningKeys,
+              v1::ListSigningKeysRequest());
+}
+
+absl::StatusOr<std::vector<v1::Memory>> Client::ListMemories(v1::ListMemoriesRequest request) {
+  std::vector<v1::Memory> memories;
+  const auto fetch = [this](const v1::ListMemoriesRequest& page) {
+    return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::ListMemories, page);
+  };
+  EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&memories](v1::ListMemoriesResponse page) {
+    for (auto& memory : *page.mutable_memories()) memories.push_back(std::move(memory));
+  }));
+  return memories;
+}
+
+absl::StatusOr<TokenListing> Client::ListTokens(v1::ListTokensRequest request) {
+  TokenListing listing;
+  const auto fetch = [this](const v1::ListTokensRequest& page) {
+    return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::ListTokens, page);
+  };
+  EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&listing](v1::ListTokensResponse page) {
+    for (auto& token : *page.mutable_tokens()) listing.tokens.push_back(std::move(token));
+    listing.state = page.state();
+  }));
+  return listing;
+}
+
+absl::StatusOr<std::vector<v1::Certificate>> Client::ListCertificates(v1::ListCertificatesRequest request) {
+  std::vector<v1::Certificate> certificates;
+  const auto fetch = [this](const v1::ListCertificatesRequest& page) {
+    return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::ListCertificates, page);
+  };
+  EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&certificates](v1::ListCertificatesResponse page) {
+    for (auto& certificate : *page.mutable_certificates()) certificates.push_back(std::move(certificate));
+  }));
+  return certificates;
+}
+
+}  // namespace expunge::client
