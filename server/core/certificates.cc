@@ -1,0 +1,93 @@
+#include "server/core/certificates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "certificate/envelope.h"
+#include "server/core/build_info.h"
+#include "server/core/config.h"
+#include "server/core/handles.h"
+#include "server/core/names.h"
+#include "server/core/times.h"
+
+namespace expunge::core {
+
+std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
+                                                     const std::vector<bool>& keep) {
+  std::vector<certificate::RemovedToken> removed;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i]) continue;
+    removed.push_back(
+        {before.tokens()[i]->commitment, static_cast<char>(before.state().solution.classes[i])});
+  }
+  return removed;
+}
+
+certificate::Statement MakeStatement(const CertificateOccasion& occasion, const MemoryView& before,
+                                     const certificate::StateSummary& after, CertificateContent content) {
+  const solver::Config& config = before.identity().config;
+  certificate::Statement statement;
+  statement.kind = content.kind;
+  statement.issued = occasion.issued;
+  statement.software_version = std::string(SoftwareVersion());
+  statement.software_commit = std::string(SoftwareCommit());
+  statement.tenant_pseudonym = occasion.tenant.handle();
+  statement.memory_pseudonym = before.identity().pseudonym;
+  statement.sequence = occasion.chain.next_sequence;
+  statement.previous_payload_sha256 = occasion.chain.last_payload_sha256;
+  statement.request_pseudonym = occasion.request.handle;
+  statement.received = occasion.received;
+  statement.legal_basis = std::move(content.legal_basis);
+  statement.nonce = std::move(content.nonce);
+  statement.algorithm = {config.gamma, config.ridge, BoxBoundText(config.box), config.key_dimension,
+                         config.value_dimension};
+  statement.before = before.summary();
+  statement.after = after;
+  statement.removed = std::move(content.removed);
+  std::sort(statement.removed.begin(), statement.removed.end(),
+            [](const auto& a, const auto& b) { return a.commitment < b.commitment; });
+  return statement;
+}
+
+v1::Certificate DescribeRecord(const Tenant& tenant, uint64_t number,
+                               const storage::v1::CertificateRecord& record) {
+  v1::Certificate certificate;
+  certificate.set_name(FormatCertificateName(tenant.name(), number));
+  certificate.set_kind(static_cast<v1::CertificateKind>(record.kind()));
+  certificate.set_memory(FormatMemoryName(tenant.name(), record.memory()));
+  *certificate.mutable_create_time() = TimestampProto(absl::FromUnixNanos(record.create_time_unix_nanos()));
+  return certificate;
+}
+
+v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
+                           const storage::v1::CertificateRecord& record) {
+  v1::Certificate certificate = DescribeRecord(tenant, number, record);
+  certificate.set_envelope(certificate::Seal(record.payload(), context.key));
+  return certificate;
+}
+
+absl::StatusOr<v1::Certificate> LoadCertificate(const Context& context, const Tenant& tenant,
+                                                uint64_t number) {
+  const absl::StatusOr<std::string> bytes =
+      context.store->Get(storage::Table::kCertificates, CertificateKey(tenant.handle(), number));
+  if (absl::IsNotFound(bytes.status())) {
+    return MakeError(Reason::kCertificateUnknown, "name", "there is no certificate of this name");
+  }
+  EXPUNGE_RETURN_IF_ERROR(bytes.status());
+  storage::v1::CertificateRecord record;
+  if (!record.ParseFromString(*bytes)) {
+    return MakeError(Reason::kStorageCorrupt, "", "a certificate's record is unreadable");
+  }
+  return SealRecord(context, tenant, number, record);
+}
+
+absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant, v1::Certificate* certificate) {
+  EXPUNGE_ASSIGN_OR_RETURN(const CertificateName name, ParseCertificateName(certificate->name(), "name"));
+  EXPUNGE_ASSIGN_OR_RETURN(v1::Certificate stored, LoadCertificate(context, tenant, name.number));
+  certificate->set_envelope(std::move(*stored.mutable_envelope()));
+  return absl::OkStatus();
+}
+
+}  // namespace expunge::core

@@ -1,0 +1,66 @@
+// From a change to its certificate, and from the stored record to what is sent.
+//
+// The exact payload bytes are in the batch that makes the change durable; the envelope is made from them when
+// it is needed. Ed25519 has no randomness, so it is the same every time.
+#ifndef EXPUNGE_SERVER_CORE_CERTIFICATES_H_
+#define EXPUNGE_SERVER_CORE_CERTIFICATES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "certificate/statement.h"
+#include "expunge/v1/types.pb.h"
+#include "server/core/context.h"
+#include "server/core/memory.h"
+#include "server/core/requests.h"
+#include "storage/records.pb.h"
+
+namespace expunge::core {
+
+// What the caller of a change decides about its certificate.
+struct CertificateContent {
+  certificate::Kind kind = certificate::Kind::kState;
+  std::vector<certificate::RemovedToken> removed;  // in any order
+  std::string legal_basis;
+  std::string nonce;
+};
+
+// The tokens that `before` holds and `keep` is false for, as certificates name them. `keep`: one a token.
+[[nodiscard]] std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
+                                                                   const std::vector<bool>& keep);
+
+struct CertificateOccasion {
+  const Tenant& tenant;
+  const RequestIdentity& request;
+  absl::Time received;
+  absl::Time issued;
+  Chain chain;  // before this certificate
+};
+
+// The statement of a change of `before` to a state with the summary `after`.
+[[nodiscard]] certificate::Statement MakeStatement(const CertificateOccasion& occasion,
+                                                   const MemoryView& before,
+                                                   const certificate::StateSummary& after,
+                                                   CertificateContent content);
+
+// Without the envelope.
+[[nodiscard]] v1::Certificate DescribeRecord(const Tenant& tenant, uint64_t number,
+                                             const storage::v1::CertificateRecord& record);
+// With it.
+[[nodiscard]] v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
+                                         const storage::v1::CertificateRecord& record);
+
+// Returns: NotFound (kCertificateUnknown, field "name"); kStorageCorrupt; errors of the store.
+[[nodiscard]] absl::StatusOr<v1::Certificate> LoadCertificate(const Context& context, const Tenant& tenant,
+                                                              uint64_t number);
+
+// Puts the envelope into a certificate of a remembered answer, which has none.
+[[nodiscard]] absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant,
+                                           v1::Certificate* certificate);
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_CERTIFICATES_H_

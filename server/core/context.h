@@ -1,0 +1,39 @@
+// What every operation of the service works with.
+#ifndef EXPUNGE_SERVER_CORE_CONTEXT_H_
+#define EXPUNGE_SERVER_CORE_CONTEXT_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "certificate/signing_key.h"
+#include "server/core/service.h"
+#include "server/core/tenant.h"
+#include "storage/store.h"
+
+namespace expunge::core {
+
+// Threads: any number at once; `tenants` has its own locks, the rest does not change after start-up.
+struct Context {
+  Context(std::unique_ptr<storage::Store> opened_store, certificate::SigningKey signing_key,
+          Clock time_source, const ServiceOptions& service_options)
+      : store(std::move(opened_store)),
+        key(std::move(signing_key)),
+        key_id(key.Public().KeyId()),
+        clock(std::move(time_source)),
+        options(service_options) {}
+
+  const std::unique_ptr<storage::Store> store;
+  const certificate::SigningKey key;
+  const std::string key_id;
+  const Clock clock;
+  const ServiceOptions options;
+  Digest secret{};  // the key of handles and pseudonyms (handles.h)
+  TenantRegistry tenants;
+};
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_CONTEXT_H_

@@ -1,0 +1,40 @@
+// The calls of the wire API, one function each, over a Context. proto/expunge/v1 says what they do;
+// server/core/service.h, what they have in common.
+#ifndef EXPUNGE_SERVER_CORE_OPERATIONS_H_
+#define EXPUNGE_SERVER_CORE_OPERATIONS_H_
+
+#include "absl/status/statusor.h"
+#include "expunge/v1/memory_service.pb.h"
+#include "expunge/v1/unlearning_service.pb.h"
+#include "server/core/context.h"
+
+namespace expunge::core {
+
+// memories.cc
+absl::StatusOr<v1::CreateMemoryResponse> CreateMemory(Context& context,
+                                                      const v1::CreateMemoryRequest& request);
+absl::StatusOr<v1::GetMemoryResponse> GetMemory(const Context& context, const v1::GetMemoryRequest& request);
+absl::StatusOr<v1::ListMemoriesResponse> ListMemories(const Context& context,
+                                                      const v1::ListMemoriesRequest& request);
+absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const Context& context,
+                                                      const v1::DeleteMemoryRequest& request);
+// add.cc
+absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddRequest& request);
+// remove.cc
+absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1::DeleteRequest& request);
+absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1::PurgeRequest& request);
+// read.cc
+absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::ReadRequest& request);
+absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
+                                                  const v1::ListTokensRequest& request);
+// certify.cc
+absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v1::CertifyRequest& request);
+absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const Context& context,
+                                                          const v1::GetCertificateRequest& request);
+absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const Context& context,
+                                                              const v1::ListCertificatesRequest& request);
+absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context);
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_OPERATIONS_H_

@@ -1,0 +1,154 @@
+#include "server/core/records.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/core/config.h"
+#include "server/core/digests.h"
+#include "server/core/handles.h"
+#include "server/core/vectors.h"
+
+namespace expunge::core {
+namespace {
+
+absl::StatusOr<Digest> RequireDigest(absl::string_view bytes, absl::string_view what) {
+  const std::optional<Digest> digest = DigestFromBytes(bytes);
+  if (!digest.has_value()) return absl::InvalidArgumentError(absl::StrCat(what, " is not 32 bytes"));
+  return *digest;
+}
+
+absl::StatusOr<std::vector<double>> RequireDoubles(absl::string_view bytes, size_t count,
+                                                   absl::string_view what) {
+  EXPUNGE_ASSIGN_OR_RETURN(std::vector<double> elements, UnpackDoubles(bytes));
+  if (elements.size() != count) return absl::InvalidArgumentError(absl::StrCat(what, " has a wrong size"));
+  return elements;
+}
+
+storage::v1::ProofRecord EncodeProof(const solver::Proof& proof) {
+  storage::v1::ProofRecord record;
+  record.set_strict(proof.strict);
+  record.set_higher_precision(proof.higher_precision);
+  record.set_ties(proof.ties);
+  record.set_margin_lower(proof.margin_lower);
+  record.set_weight_distance_lower(proof.weight_distance_lower);
+  record.set_duality_gap_upper(proof.duality_gap_upper);
+  record.set_eigenvalue_lower(proof.eigenvalue_lower);
+  record.set_eta(proof.eta);
+  return record;
+}
+
+solver::Proof DecodeProof(const storage::v1::ProofRecord& record) {
+  solver::Proof proof;
+  proof.strict = record.strict();
+  proof.higher_precision = record.higher_precision();
+  proof.ties = record.ties();
+  proof.margin_lower = record.margin_lower();
+  proof.weight_distance_lower = record.weight_distance_lower();
+  proof.duality_gap_upper = record.duality_gap_upper();
+  proof.eigenvalue_lower = record.eigenvalue_lower();
+  proof.eta = record.eta();
+  return proof;
+}
+
+}  // namespace
+
+storage::v1::MemoryRecord EncodeMemory(const MemoryIdentity& identity, const Chain& chain) {
+  storage::v1::MemoryRecord record;
+  record.set_tenant(identity.tenant);
+  record.set_memory(identity.memory);
+  *record.mutable_config() = ConfigToRecord(identity.config);
+  record.set_create_time_unix_nanos(absl::ToUnixNanos(identity.create_time));
+  record.set_audit_key(ToBytes(identity.audit_key));
+  record.set_next_sequence(chain.next_sequence);
+  record.set_last_payload_sha256(ToBytes(chain.last_payload_sha256));
+  return record;
+}
+
+storage::v1::TokenRecord EncodeToken(const HeldToken& token) {
+  storage::v1::TokenRecord record;
+  record.set_id(token.token->id);
+  for (const std::string& subject : token.subjects) record.add_subjects(subject);
+  record.set_key(PackDoubles(token.token->key));
+  record.set_value(PackDoubles(token.token->value));
+  record.set_salt(ToBytes(token.salt));
+  record.set_commitment(ToBytes(token.commitment));
+  record.set_handle(ToBytes(token.handle));
+  record.set_added_by(token.added_by);
+  record.set_added_index(token.added_index);
+  return record;
+}
+
+storage::v1::StateRecord EncodeState(const MemoryView& view) {
+  const solver::Solution& solution = view.state().solution;
+  storage::v1::StateRecord record;
+  record.set_epoch(view.epoch());
+  for (const solver::TokenClass token_class : solution.classes) {
+    record.mutable_classes()->push_back(static_cast<char>(token_class));
+  }
+  record.set_weights(PackDoubles(solution.weights));
+  record.set_rho(solution.rho);
+  *record.mutable_proof() = EncodeProof(solution.proof);
+  record.set_fingerprint(ToBytes(view.fingerprint()));
+  record.set_state_digest(ToBytes(view.summary().state_digest));
+  record.set_token_root(ToBytes(view.summary().token_root));
+  record.set_entries_root(ToBytes(view.summary().entries_root));
+  return record;
+}
+
+absl::StatusOr<DecodedMemory> DecodeMemory(const storage::v1::MemoryRecord& record) {
+  MemoryIdentity identity;
+  identity.tenant = record.tenant();
+  identity.memory = record.memory();
+  identity.config = ConfigFromRecord(record.config());
+  EXPUNGE_RETURN_IF_ERROR(solver::ValidateConfig(identity.config));
+  identity.create_time = absl::FromUnixNanos(record.create_time_unix_nanos());
+  EXPUNGE_ASSIGN_OR_RETURN(identity.audit_key, RequireDigest(record.audit_key(), "the audit key"));
+  identity.pseudonym = MemoryPseudonym(identity.audit_key, identity.Name());
+  DecodedMemory decoded;
+  decoded.chain.next_sequence = record.next_sequence();
+  EXPUNGE_ASSIGN_OR_RETURN(decoded.chain.last_payload_sha256,
+                           RequireDigest(record.last_payload_sha256(), "the hash of the last payload"));
+  decoded.identity = std::make_shared<const MemoryIdentity>(std::move(identity));
+  return decoded;
+}
+
+absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(const MemoryIdentity& identity,
+                                                             const storage::v1::TokenRecord& record) {
+  solver::Token token;
+  token.id = record.id();
+  EXPUNGE_ASSIGN_OR_RETURN(token.key,
+                           RequireDoubles(record.key(), identity.config.key_dimension, "a token's key"));
+  EXPUNGE_ASSIGN_OR_RETURN(
+      token.value, RequireDoubles(record.value(), identity.config.value_dimension, "a token's value"));
+  HeldToken held;
+  held.token = std::make_shared<const solver::Token>(std::move(token));
+  held.subjects.assign(record.subjects().begin(), record.subjects().end());
+  EXPUNGE_ASSIGN_OR_RETURN(held.salt, RequireDigest(record.salt(), "a token's salt"));
+  EXPUNGE_ASSIGN_OR_RETURN(held.commitment, RequireDigest(record.commitment(), "a token's commitment"));
+  EXPUNGE_ASSIGN_OR_RETURN(held.handle, RequireDigest(record.handle(), "a token's handle"));
+  held.added_by = record.added_by();
+  held.added_index = record.added_index();
+  return std::make_shared<const HeldToken>(std::move(held));
+}
+
+absl::StatusOr<solver::Solution> DecodeSolution(const storage::v1::StateRecord& record, size_t token_count) {
+  const std::string& classes = record.classes();
+  const bool known =
+      std::all_of(classes.begin(), classes.end(), [](char c) { return c == 'S' || c == 'E' || c == 'R'; });
+  if (classes.size() != token_count || !known) {
+    return absl::InvalidArgumentError("the state's classes do not match its tokens");
+  }
+  solver::Solution solution;
+  for (const char token_class : classes) {
+    solution.classes.push_back(static_cast<solver::TokenClass>(token_class));
+  }
+  EXPUNGE_ASSIGN_OR_RETURN(solution.weights,
+                           RequireDoubles(record.weights(), token_count, "the list of weights"));
+  solution.rho = record.rho();
+  solution.proof = DecodeProof(record.proof());
+  return solution;
+}
+
+}  // namespace expunge::core

@@ -1,0 +1,33 @@
+// Memories, tokens and states as stored records, and back.
+#ifndef EXPUNGE_SERVER_CORE_RECORDS_H_
+#define EXPUNGE_SERVER_CORE_RECORDS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/core/memory.h"
+#include "server/core/tenant.h"
+#include "storage/records.pb.h"
+
+namespace expunge::core {
+
+[[nodiscard]] storage::v1::MemoryRecord EncodeMemory(const MemoryIdentity& identity, const Chain& chain);
+[[nodiscard]] storage::v1::TokenRecord EncodeToken(const HeldToken& token);
+[[nodiscard]] storage::v1::StateRecord EncodeState(const MemoryView& view);
+
+// The decoders check form and sizes; recovery checks the meaning.
+// Returns: InvalidArgument saying what is wrong with the record.
+struct DecodedMemory {
+  std::shared_ptr<const MemoryIdentity> identity;
+  Chain chain;
+};
+[[nodiscard]] absl::StatusOr<DecodedMemory> DecodeMemory(const storage::v1::MemoryRecord& record);
+[[nodiscard]] absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(
+    const MemoryIdentity& identity, const storage::v1::TokenRecord& record);
+// For `token_count` tokens.
+[[nodiscard]] absl::StatusOr<solver::Solution> DecodeSolution(const storage::v1::StateRecord& record,
+                                                              size_t token_count);
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_RECORDS_H_

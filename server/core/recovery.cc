@@ -1,0 +1,203 @@
+#include "server/core/recovery.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "server/core/digests.h"
+#include "server/core/handles.h"
+#include "server/core/memory.h"
+#include "server/core/records.h"
+#include "solver/reference_solver.h"
+#include "storage/records.pb.h"
+
+namespace expunge::core {
+namespace {
+
+using storage::Table;
+
+absl::Status Corrupt(absl::string_view message) { return MakeError(Reason::kStorageCorrupt, "", message); }
+
+absl::Status CorruptMemory(absl::string_view pseudonym, absl::string_view message) {
+  return Corrupt(absl::StrCat("memory ", ToHex(pseudonym), ": ", message,
+                              "; restore a backup, or remove the data directory to start anew"));
+}
+
+// Every record under `prefix`, by its key without it.
+using Records = std::map<std::string, std::string>;
+absl::StatusOr<Records> ReadAll(const storage::Store& store, Table table, absl::string_view prefix) {
+  Records records;
+  EXPUNGE_RETURN_IF_ERROR(
+      store.Scan(table, prefix, "", [&records, prefix](absl::string_view key, absl::string_view value) {
+        records.emplace(std::string(key.substr(prefix.size())), std::string(value));
+        return true;
+      }));
+  return records;
+}
+
+absl::Status LoadSecret(Context* context) {
+  const absl::StatusOr<std::string> bytes = context->store->Get(Table::kMeta, kSecretKey);
+  storage::v1::SecretRecord record;
+  if (absl::IsNotFound(bytes.status())) {
+    context->secret = RandomDigest();
+    record.set_key(ToBytes(context->secret));
+    storage::Transaction transaction;
+    transaction.Put(Table::kMeta, kSecretKey, record.SerializeAsString());
+    return context->store->Commit(std::move(transaction));
+  }
+  EXPUNGE_RETURN_IF_ERROR(bytes.status());
+  const bool parsed = record.ParseFromString(*bytes);
+  const std::optional<Digest> secret = parsed ? DigestFromBytes(record.key()) : std::nullopt;
+  if (!secret.has_value()) return Corrupt("the store's secret is unreadable");
+  context->secret = *secret;
+  return absl::OkStatus();
+}
+
+// One key signs everything, so that every envelope can be made again.
+absl::Status CheckSigningKey(const Context& context) {
+  EXPUNGE_ASSIGN_OR_RETURN(const Records keys, ReadAll(*context.store, Table::kMeta, kSigningKeyPrefix));
+  if (keys.count(context.key_id) > 0) return absl::OkStatus();
+  if (!keys.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("the signing key is ", context.key_id,
+                                                      ", but the certificates of this data directory were "
+                                                      "signed with ",
+                                                      keys.begin()->first,
+                                                      ": give the key file that belongs to it"));
+  }
+  storage::v1::SigningKeyRecord record;
+  record.set_key_id(context.key_id);
+  record.set_public_key_pem(context.key.Public().ToPem());
+  record.set_create_time_unix_nanos(absl::ToUnixNanos(context.clock()));
+  storage::Transaction transaction;
+  transaction.Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, context.key_id), record.SerializeAsString());
+  return context.store->Commit(std::move(transaction));
+}
+
+absl::Status LoadTenants(Context* context) {
+  EXPUNGE_ASSIGN_OR_RETURN(const Records tenants, ReadAll(*context->store, Table::kMeta, kTenantPrefix));
+  for (const auto& [handle, bytes] : tenants) {
+    storage::v1::TenantRecord record;
+    if (!record.ParseFromString(bytes)) return Corrupt("a tenant's record is unreadable");
+    const Digest expected = TenantHandle(context->secret, record.name());
+    if (AsView(expected) != handle) return Corrupt("a tenant's record is under a wrong key");
+    Tenant& tenant = context->tenants.FindOrAdd(record.name(), expected);
+    const std::lock_guard lock(tenant.writer());
+    tenant.set_next_certificate(record.next_certificate());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdentity& memory) {
+  EXPUNGE_ASSIGN_OR_RETURN(const Records records,
+                           ReadAll(*context.store, Table::kTokens, AsView(memory.pseudonym)));
+  HeldTokens tokens;
+  for (const auto& [handle, bytes] : records) {
+    storage::v1::TokenRecord record;
+    if (!record.ParseFromString(bytes)) return absl::InvalidArgumentError("a token's record is unreadable");
+    EXPUNGE_ASSIGN_OR_RETURN(auto held, DecodeToken(memory, record));
+    if (AsView(held->handle) != handle || held->handle != TokenHandle(memory.audit_key, held->token->id)) {
+      return absl::InvalidArgumentError("a token is under a wrong handle");
+    }
+    if (held->commitment != ExpectedCommitment(memory, *held)) {
+      return absl::InvalidArgumentError("a token does not match its commitment");
+    }
+    tokens.push_back(std::move(held));
+  }
+  std::sort(tokens.begin(), tokens.end(),
+            [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
+  return tokens;
+}
+
+absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord& record) {
+  if (AsView(view.fingerprint()) != record.fingerprint()) {
+    return absl::InvalidArgumentError("tokens and state do not match the stored fingerprint");
+  }
+  if (AsView(view.summary().state_digest) != record.state_digest() ||
+      AsView(view.summary().token_root) != record.token_root() ||
+      AsView(view.summary().entries_root) != record.entries_root()) {
+    return absl::InvalidArgumentError("tokens and state do not match the stored digests");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBySolving(const MemoryView& view) {
+  solver::MemoryState again{view.state().config, view.state().tokens, {}};
+  EXPUNGE_ASSIGN_OR_RETURN(again.solution, solver::SolveFromNothing(again.config, again.tokens));
+  if (solver::Fingerprint(again) == view.fingerprint()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the stored state is not the canonical solution of its tokens");
+}
+
+absl::StatusOr<Snapshot> LoadView(const Context& context,
+                                  const std::shared_ptr<const MemoryIdentity>& memory) {
+  EXPUNGE_ASSIGN_OR_RETURN(HeldTokens tokens, LoadTokens(context, *memory));
+  const absl::StatusOr<std::string> bytes = context.store->Get(Table::kStates, AsView(memory->pseudonym));
+  if (absl::IsNotFound(bytes.status())) return absl::InvalidArgumentError("its state is missing");
+  EXPUNGE_RETURN_IF_ERROR(bytes.status());
+  storage::v1::StateRecord record;
+  if (!record.ParseFromString(*bytes)) return absl::InvalidArgumentError("its state is unreadable");
+  EXPUNGE_ASSIGN_OR_RETURN(solver::Solution solution, DecodeSolution(record, tokens.size()));
+  auto view =
+      std::make_shared<const MemoryView>(memory, record.epoch(), std::move(tokens), std::move(solution));
+  EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
+  if (context.options.recover_by_solving) EXPUNGE_RETURN_IF_ERROR(CheckBySolving(*view));
+  return view;
+}
+
+absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const std::string& bytes) {
+  storage::v1::MemoryRecord record;
+  if (!record.ParseFromString(bytes)) return absl::InvalidArgumentError("its record is unreadable");
+  EXPUNGE_ASSIGN_OR_RETURN(const DecodedMemory decoded, DecodeMemory(record));
+  const MemoryIdentity& identity = *decoded.identity;
+  if (AsView(identity.pseudonym) != pseudonym) {
+    return absl::InvalidArgumentError("its record is under a wrong key");
+  }
+  Tenant* tenant = context->tenants.Find(identity.tenant);
+  if (tenant == nullptr) return absl::InvalidArgumentError("it belongs to no tenant");
+  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot view, LoadView(*context, decoded.identity));
+  const std::lock_guard lock(tenant->writer());
+  if (tenant->Find(identity.memory) != nullptr) {
+    return absl::InvalidArgumentError("another memory has its name");
+  }
+  tenant->chains()[identity.memory] = decoded.chain;
+  tenant->Publish({{identity.memory, view}});
+  return absl::OkStatus();
+}
+
+// Tokens or states of a memory that is gone would be data that was to be erased.
+absl::Status CheckNoStrays(const Context& context, const Records& memories) {
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, absl::string_view) {
+    const std::string owner(key.substr(0, sizeof(Digest)));
+    if (memories.count(owner) == 0) outcome = CorruptMemory(owner, "records of it exist, but not the memory");
+    return outcome.ok();
+  };
+  for (const Table table : {Table::kTokens, Table::kStates}) {
+    EXPUNGE_RETURN_IF_ERROR(context.store->Scan(table, "", "", visit));
+    EXPUNGE_RETURN_IF_ERROR(outcome);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+absl::Status Recover(Context* context) {
+  EXPUNGE_RETURN_IF_ERROR(LoadSecret(context));
+  EXPUNGE_RETURN_IF_ERROR(CheckSigningKey(*context));
+  EXPUNGE_RETURN_IF_ERROR(LoadTenants(context));
+  EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));
+  for (const auto& [pseudonym, bytes] : memories) {
+    const absl::Status status = LoadMemory(context, pseudonym, bytes);
+    // The store's own errors and the solver's keep their kind; everything else contradicts itself.
+    if (absl::IsInvalidArgument(status)) return CorruptMemory(pseudonym, std::string(status.message()));
+    EXPUNGE_RETURN_IF_ERROR(status);
+  }
+  return CheckNoStrays(*context, memories);
+}
+
+}  // namespace expunge::core

@@ -1,0 +1,80 @@
+#include "server/core/service.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/core/context.h"
+#include "server/core/operations.h"
+#include "server/core/recovery.h"
+
+namespace expunge::core {
+
+struct Service::Impl {
+  Context context;
+};
+
+absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::Store> store,
+                                                       certificate::SigningKey key, Clock clock,
+                                                       const ServiceOptions& options) {
+  std::unique_ptr<Impl> impl(new Impl{Context(std::move(store), std::move(key), std::move(clock), options)});
+  EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
+  return std::unique_ptr<Service>(new Service(std::move(impl)));
+}
+
+Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Service::~Service() = default;
+
+absl::StatusOr<v1::CreateMemoryResponse> Service::CreateMemory(const v1::CreateMemoryRequest& request) {
+  return core::CreateMemory(impl_->context, request);
+}
+
+absl::StatusOr<v1::GetMemoryResponse> Service::GetMemory(const v1::GetMemoryRequest& request) {
+  return core::GetMemory(impl_->context, request);
+}
+
+absl::StatusOr<v1::ListMemoriesResponse> Service::ListMemories(const v1::ListMemoriesRequest& request) {
+  return core::ListMemories(impl_->context, request);
+}
+
+absl::StatusOr<v1::DeleteMemoryResponse> Service::DeleteMemory(const v1::DeleteMemoryRequest& request) {
+  return core::DeleteMemory(impl_->context, request);
+}
+
+absl::StatusOr<v1::AddResponse> Service::Add(const v1::AddRequest& request) {
+  return AddTokens(impl_->context, request);
+}
+
+absl::StatusOr<v1::ReadResponse> Service::Read(const v1::ReadRequest& request) {
+  return ReadMemory(impl_->context, request);
+}
+
+absl::StatusOr<v1::ListTokensResponse> Service::ListTokens(const v1::ListTokensRequest& request) {
+  return core::ListTokens(impl_->context, request);
+}
+
+absl::StatusOr<v1::DeleteResponse> Service::Delete(const v1::DeleteRequest& request) {
+  return DeleteTokens(impl_->context, request);
+}
+
+absl::StatusOr<v1::PurgeResponse> Service::Purge(const v1::PurgeRequest& request) {
+  return PurgeSubject(impl_->context, request);
+}
+
+absl::StatusOr<v1::CertifyResponse> Service::Certify(const v1::CertifyRequest& request) {
+  return CertifyState(impl_->context, request);
+}
+
+absl::StatusOr<v1::GetCertificateResponse> Service::GetCertificate(const v1::GetCertificateRequest& request) {
+  return core::GetCertificate(impl_->context, request);
+}
+
+absl::StatusOr<v1::ListCertificatesResponse> Service::ListCertificates(
+    const v1::ListCertificatesRequest& request) {
+  return core::ListCertificates(impl_->context, request);
+}
+
+absl::StatusOr<v1::ListSigningKeysResponse> Service::ListSigningKeys(const v1::ListSigningKeysRequest&) {
+  return core::ListSigningKeys(impl_->context);
+}
+
+}  // namespace expunge::core
