@@ -40,18 +40,14 @@ double RoundRational(const Rational& x, mpfr_rnd_t mode) {
   });
 }
 
-double RoundFloat(const Float& x, mpfr_rnd_t mode) {
-  // arf's exponents are unbounded: beyond a double's range only the side matters.
-  if (arf_is_zero(x)) return 0.0;
-  if (arf_cmpabs_2exp_si(x, -1100) < 0) {
-    const double tiny = std::bit_cast<double>(uint64_t{1});
-    if (mode == MPFR_RNDU) return arf_sgn(x) > 0 ? tiny : -0.0;
-    if (mode == MPFR_RNDD) return arf_sgn(x) > 0 ? 0.0 : -tiny;
-    return arf_sgn(x) > 0 ? 0.0 : -0.0;
-  }
+// arf's exponents are unbounded: far below the smallest double, no rational of that size is made.
+bool IsFarBelowDoubles(const Float& x) { return arf_cmpabs_2exp_si(x, -1100) < 0; }
+
+RoundedDouble RoundFloat(const Float& x) {
+  if (IsFarBelowDoubles(x)) return {arf_sgn(x) >= 0 ? 0.0 : -0.0, false};
   Rational exact;
   arf_get_fmpq(exact, x);
-  return RoundRational(exact, mode);
+  return RoundToDouble(exact);
 }
 
 }  // namespace
@@ -73,18 +69,18 @@ RoundedDouble RoundToDouble(const Rational& x) {
   return rounded;
 }
 
-std::optional<double> RoundToDouble(const Ball& x) {
+std::optional<RoundedDouble> RoundToDouble(const Ball& x) {
   if (!arb_is_finite(x)) return std::nullopt;
   Float lower;
   Float upper;
-  // Both ends exactly: rounding them to 4096 bits outward keeps the enclosure.
   arb_get_lbound_arf(lower, x, 4096);
   arb_get_ubound_arf(upper, x, 4096);
-  // A tie at an end rounds to even, perhaps away from the rest of the ball: then the two ends differ, unless
-  // the ball is the tie itself, which is right as well.
-  const double a = RoundFloat(lower, MPFR_RNDN);
-  const double b = RoundFloat(upper, MPFR_RNDN);
-  if (std::bit_cast<uint64_t>(a) != std::bit_cast<uint64_t>(b)) return std::nullopt;
+  const RoundedDouble a = RoundFloat(lower);
+  if (arf_equal(lower, upper) != 0) return a;
+  const RoundedDouble b = RoundFloat(upper);
+  // An end that is a tie itself would leave open whether the number is.
+  if (a.tie || b.tie || std::bit_cast<uint64_t>(a.value) != std::bit_cast<uint64_t>(b.value))
+    return std::nullopt;
   return a;
 }
 
@@ -92,7 +88,10 @@ double LowerBound(const Ball& x) {
   if (!arb_is_finite(x)) return -HUGE_VAL;
   Float lower;
   arb_get_lbound_arf(lower, x, 128);
-  return RoundFloat(lower, MPFR_RNDD);
+  if (IsFarBelowDoubles(lower)) return arf_sgn(lower) >= 0 ? 0.0 : -std::bit_cast<double>(uint64_t{1});
+  Rational exact;
+  arf_get_fmpq(exact, lower);
+  return LowerBound(exact);
 }
 
 double LowerBound(const Rational& x) { return RoundRational(x, MPFR_RNDD); }

@@ -93,10 +93,10 @@ struct RoundedDouble {
 // The nearest double, ties to even, subnormals included.
 [[nodiscard]] RoundedDouble RoundToDouble(const Rational& x);
 
-// The nearest double of every real in the ball, or nullopt if they differ or a tie is in reach.
-[[nodiscard]] std::optional<double> RoundToDouble(const Ball& x);
+// The nearest double of every real in the ball, or nullopt if they differ or only some of them are ties.
+[[nodiscard]] std::optional<RoundedDouble> RoundToDouble(const Ball& x);
 
-// A double <= x, and one >= x, for every real in the ball or for the rational.
+// A double <= x, for every real in the ball or for the rational.
 [[nodiscard]] double LowerBound(const Ball& x);
 [[nodiscard]] double LowerBound(const Rational& x);
 

@@ -27,7 +27,7 @@ double ExactKernelByBalls(const double* x, const double* y, size_t d, double gam
   arb_neg(argument, argument);
   for (slong precision = 160;; precision *= 2) {
     arb_exp(result, argument, precision);
-    if (const auto rounded = RoundToDouble(result)) return *rounded;
+    if (const auto rounded = RoundToDouble(result)) return rounded->value;
   }
 }
 

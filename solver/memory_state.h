@@ -62,7 +62,8 @@ struct Token {
 
 // Checks one vector of a token or of a query, and turns -0 into +0.
 // Returns: InvalidArgument for a wrong size, NaN or infinity; OutOfRange for a magnitude with which |x - y|^2
-// could overflow (keys only). The error has no field; the caller knows which one it checked.
+// could overflow (keys) or beyond kMaxValue (values). The error has no field; the caller knows which one it
+// checked.
 [[nodiscard]] absl::Status NormalizeKey(const Config& config, absl::Span<double> key);
 [[nodiscard]] absl::Status NormalizeValue(const Config& config, absl::Span<double> value);
 

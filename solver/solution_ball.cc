@@ -54,14 +54,14 @@ class BallSolution final : public SupportSolution {
     return std::nullopt;
   }
 
-  std::optional<RoundedDouble> Weight(size_t k) override { return Rounded(Unscaled(Scaled(k))); }
+  std::optional<RoundedDouble> Weight(size_t k) override { return RoundToDouble(Unscaled(Scaled(k))); }
 
   std::optional<RoundedDouble> Rho() override {
     Ball rho;
     arb_mul_2exp_si(rho, arb_mat_entry(solution_, static_cast<slong>(margin_.size()), 0), 1);
     rho = Unscaled(rho);
     arb_add_ui(rho, rho, 1, precision_);
-    return Rounded(rho);
+    return RoundToDouble(rho);
   }
 
   std::optional<Slack> SlackOf(uint32_t j) override {
@@ -116,12 +116,6 @@ class BallSolution final : public SupportSolution {
     arb_set_arf(out, sum);
     arb_mul_fmpz(out, out, problem_.box().numerator(), precision_);
     return out;
-  }
-
-  static std::optional<RoundedDouble> Rounded(const Ball& x) {
-    const std::optional<double> value = RoundToDouble(x);
-    if (!value.has_value()) return std::nullopt;
-    return RoundedDouble{*value, false};
   }
 
   Problem& problem_;
