@@ -23,8 +23,8 @@ def output_of(*command):
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
-def tracked_sources():
-    names = output_of("git", "ls-files", "-z", "--", "*.cc").decode().split("\0")
+def tracked(pattern):
+    names = output_of("git", "ls-files", "-z", "--", pattern).decode().split("\0")
     return [pathlib.Path(name) for name in names if name and pathlib.Path(name).exists()]
 
 
@@ -80,13 +80,13 @@ def main():
         path = pathlib.Path(entry["file"])
         if path.is_relative_to(root):
             commands[path.relative_to(root)] = entry["command"]
-    sources = tracked_sources()
+    sources = tracked("*.cc")
     failures = 0
     for source in [s for s in sources if s not in commands]:
         print(f"{source}: no target builds it")
         failures += 1
 
-    common = tool_versions() + pathlib.Path(".clang-tidy").read_bytes()
+    common = tool_versions() + b"".join(path.read_bytes() for path in tracked("*.clang-tidy"))
     generated = arguments.build / "generated"
     keys = {s: key_of(s, commands[s], generated, common) for s in sources if s in commands}
     waiting = [s for s in keys if not (passed / keys[s]).exists()]
