@@ -18,7 +18,7 @@ Caller CallerOf(const grpc::ServerContextBase& context) {
   return caller;
 }
 
-absl::Status Authorize(const Caller& caller, absl::string_view tenant, const AccessPolicy& policy) {
+absl::Status Authorize(const Caller& caller, absl::string_view /*tenant*/, const AccessPolicy& policy) {
   if (caller.encrypted || policy.allow_remote_plaintext || IsLoopbackPeer(caller.peer))
     return absl::OkStatus();
   return MakeError(

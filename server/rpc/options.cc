@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "server/core/build_info.h"
 
 namespace expunge::rpc {
 namespace {
@@ -18,6 +19,10 @@ constexpr const char* kExamples = R"(Examples:
 
 Each option is also a key of the configuration file, without the dashes: max-queued = 64
 SIGTERM and SIGINT stop the server cleanly. Exit codes: 0 stopped, 1 could not start, 2 wrong usage.)";
+
+std::string VersionText() {
+  return absl::StrCat("expunged ", core::SoftwareVersion(), " (", core::SoftwareCommit(), ")");
+}
 
 // CLI11 binds options to variables; these are the ones that need a second look.
 struct RawText {
@@ -66,7 +71,7 @@ void AddProcessOptions(CLI::App* app, ProgramOptions* options, RawText* raw) {
   app->add_option("--log-file", options->log.file, "Where JSON lines are appended [standard error]");
   app->add_option("--port-file", options->port_file,
                   "Written, all at once, with the port when the server answers");
-  app->set_version_flag("--version", std::string("expunged ") + EXPUNGE_VERSION);
+  app->set_version_flag("--version", VersionText());
   app->set_config("--config", "", "A TOML file with the same options");
   app->allow_config_extras(CLI::config_extras_mode::error);
 }
