@@ -137,16 +137,20 @@ void Memory(const json& predicate, Page* page) {
                                      Text(memory["dimensions"]["value"]), " numbers"));
 }
 
+// "at least 0.01", or why there is nothing to bound.
+std::string AtLeast(const json& bound, absl::string_view if_infinite) {
+  const std::string value = Approximately(bound);
+  return value == "infinite" ? std::string(if_infinite) : absl::StrCat("at least ", value);
+}
+
 void Proof(const json& proof, Page* page) {
-  const bool strict = proof["strict"].get<bool>();
-  page->Line("classes proven", strict ? "each by a strict inequality"
-                                      : absl::StrCat("each, ", Text(proof["ties"]), " as exact equalities"));
+  page->Line("classes proven",
+             proof["strict"].get<bool>() ? "each by a strict inequality" : "each; some as exact equalities");
   page->Line("harder decisions",
              absl::StrCat(Text(proof["higherPrecision"]), " beyond double-double arithmetic, ",
                           Text(proof["ties"]), " exact ties"));
-  page->Line("distances", absl::StrCat("classes at least ", Approximately(proof["marginLower"]),
-                                       " from changing; margin weights at least ",
-                                       Approximately(proof["weightDistanceLower"]), " from their limits"));
+  page->Line("to a class change", AtLeast(proof["marginLower"], "no token outside the margin"));
+  page->Line("to a weight limit", AtLeast(proof["weightDistanceLower"], "no token in the margin"));
   page->Line("errors",
              absl::StrCat("each weight within a relative ", Approximately(proof["eta"]),
                           " of the exact one; duality gap at most ", Approximately(proof["dualityGapUpper"]),
@@ -163,7 +167,7 @@ void State(absl::string_view heading, const json& state, Page* page) {
   page->Line("state digest", Text(state["stateDigest"]));
   page->Line("token root", Text(state["tokenRoot"]));
   page->Line("entries root", Text(partition["entriesRoot"]));
-  Proof(state["proof"], page);
+  if (CountOf(state["tokenCount"]) > 0) Proof(state["proof"], page);
 }
 
 absl::string_view ClassName(const json& name) {

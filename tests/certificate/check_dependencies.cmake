@@ -1,0 +1,36 @@
+cmake_minimum_required(VERSION 3.25)
+# Fails unless expunge-verify is built from certificate and base alone.
+#   -DBINARY=file -DCLOSURE=file with one link dependency a line -DREADELF=program -DLDD=program
+file(STRINGS ${CLOSURE} closure)
+execute_process(COMMAND ${READELF} -d ${BINARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${LDD} ${BINARY} OUTPUT_VARIABLE loaded COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]\n]*\\]" needed "${dynamic}")
+
+# What must be there; without it, this check would look at the wrong thing.
+foreach(name IN ITEMS expunge_certificate expunge_base OpenSSL::Crypto)
+  if(NOT name IN_LIST closure)
+    message(FATAL_ERROR "${name} is not among the link dependencies: ${closure}")
+  endif()
+endforeach()
+if(NOT needed MATCHES "libcrypto" OR NOT loaded MATCHES "libcrypto")
+  message(FATAL_ERROR "libcrypto is not among the libraries of ${BINARY}:\n${dynamic}\n${loaded}")
+endif()
+
+# Of our own targets, only these; of foreign ones, none that serves or stores.
+foreach(name IN LISTS closure)
+  if(name MATCHES "^expunge" AND NOT name MATCHES "^expunge_(certificate|base)$")
+    message(FATAL_ERROR "expunge-verify links ${name}")
+  endif()
+endforeach()
+string(TOLOWER "${closure};${needed};${loaded}" everything)
+foreach(word IN ITEMS grpc protobuf rocksdb upb libz libssl cares re2 spdlog curl)
+  if(everything MATCHES "${word}")
+    message(FATAL_ERROR "expunge-verify depends on ${word}:\n${everything}")
+  endif()
+endforeach()
+foreach(line IN LISTS needed)
+  if(NOT line MATCHES "\\[(libcrypto|libabsl_[a-z0-9_]+|libstdc\\+\\+|libgcc_s|libm|libc|libasan|libubsan|libtsan|ld-linux[a-z0-9_-]*)\\.so")
+    message(FATAL_ERROR "expunge-verify needs a library that is not on the list: ${line}")
+  endif()
+endforeach()
+message(STATUS "expunge-verify: ${needed}")

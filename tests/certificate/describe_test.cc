@@ -1,0 +1,98 @@
+#include "certificate/describe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "certificate/statement.h"
+#include "tests/certificate/fixtures.h"
+
+namespace expunge::certificate {
+namespace {
+
+using testing::FixedStatement;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Words alone: lines may break anywhere.
+std::string Unwrapped(const std::string& text) {
+  return absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+std::string Describe(const Statement& statement) {
+  const absl::StatusOr<std::string> text = DescribePayload(EncodePayload(statement));
+  EXPECT_TRUE(text.ok()) << text.status();
+  return text.value_or("");
+}
+
+TEST(DescribePayloadTest, SaysWhatWasRemovedWhenAndOnWhatBasis) {
+  const std::string text = Describe(FixedStatement(Kind::kPurge));
+  EXPECT_THAT(text, HasSubstr("all tokens of one data subject"));
+  EXPECT_THAT(text, HasSubstr("3 tokens were removed"));
+  EXPECT_THAT(text, HasSubstr("2026-05-28T20:26:38Z"));
+  EXPECT_THAT(text, HasSubstr("GDPR Art. 17(1)(b)"));
+  EXPECT_THAT(text, HasSubstr(ToHex(AsView(testing::FixedDigest("token 1")))));
+  EXPECT_THAT(text, HasSubstr("569 (margin 12, error 4, reserve 553)"));
+}
+
+TEST(DescribePayloadTest, SaysWhatIsNotClaimedAndWhatMayRemain) {
+  for (const Kind kind : {Kind::kDeletion, Kind::kPurge, Kind::kMemoryDeletion}) {
+    const std::string text = Unwrapped(Describe(FixedStatement(kind)));
+    EXPECT_THAT(text, HasSubstr("What is not claimed"));
+    EXPECT_THAT(text, HasSubstr("LOGICALLY_REMOVED"));
+    EXPECT_THAT(text, HasSubstr("may remain in database files and in the write-ahead log"));
+    EXPECT_THAT(text, HasSubstr("Swap space"));
+  }
+  EXPECT_THAT(Describe(FixedStatement(Kind::kState)), Not(HasSubstr("removed from the memory")));
+}
+
+TEST(DescribePayloadTest, HasWordsForWhatIsAbsent) {
+  Statement statement = FixedStatement(Kind::kState);
+  statement.request_pseudonym = Digest{};
+  statement.nonce.clear();
+  const std::string text = Describe(statement);
+  EXPECT_THAT(text, HasSubstr("request id          none was given"));
+  EXPECT_THAT(text, HasSubstr("auditor's nonce     none was given"));
+  EXPECT_THAT(text, HasSubstr("legal basis         not stated"));
+  EXPECT_THAT(text, HasSubstr("the first certificate of this memory"));
+}
+
+TEST(DescribePayloadTest, HasWordsForBoundsOfNothing) {
+  Statement statement = FixedStatement(Kind::kState);
+  statement.after.margin_lower = std::numeric_limits<double>::infinity();
+  statement.after.weight_distance_lower = std::numeric_limits<double>::infinity();
+  const std::string text = Describe(statement);
+  EXPECT_THAT(text, HasSubstr("no token outside the margin"));
+  EXPECT_THAT(text, HasSubstr("no token in the margin"));
+  EXPECT_THAT(Describe(FixedStatement(Kind::kMemoryDeletion)), Not(HasSubstr("infinite")));
+}
+
+TEST(DescribePayloadTest, CountsOneTokenInTheSingular) {
+  EXPECT_THAT(Describe(testing::LargeStatement(1)), HasSubstr("1 token was removed"));
+}
+
+TEST(DescribePayloadTest, StaysShortForManyTokens) {
+  const std::string text = Describe(testing::LargeStatement(5000));
+  EXPECT_THAT(text, HasSubstr("... and 4980 more"));
+  EXPECT_LT(text.size(), 10'000U);
+}
+
+TEST(DescribePayloadTest, KeepsToTheWidthOfATerminal) {
+  for (const testing::GoldenCase& golden : testing::kGoldenCases) {
+    for (const absl::string_view line : absl::StrSplit(Describe(FixedStatement(golden.kind)), '\n')) {
+      EXPECT_LE(line.size(), 98U) << line;
+    }
+  }
+}
+
+TEST(DescribePayloadTest, RefusesWhatIsNotOurs) {
+  EXPECT_EQ(DescribePayload("{}").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DescribePayload("").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace expunge::certificate
