@@ -67,7 +67,8 @@ absl::Status Show(Context* context, const ShowOptions& options) {
 absl::Status Verify(Context* context, const VerifyOptions& options) {
   EXPUNGE_ASSIGN_OR_RETURN(const auto keys, LoadPublicKeys(options.keys));
   Json json;
-  json["results"] = Json::array();
+  json["verified"] = true;
+  json["certificates"] = Json::array();
   std::string text;
   absl::Status worst;
   for (const std::string& file : options.files) {
@@ -76,10 +77,15 @@ absl::Status Verify(Context* context, const VerifyOptions& options) {
     const bool ok = result.reason == certificate::VerifyReason::kOk;
     const std::string reason(certificate::VerifyReasonName(result.reason));
     const std::string words(certificate::VerifyReasonText(result.reason));
-    json["results"].push_back(
-        {{"file", file}, {"valid", ok}, {"reason", reason}, {"text", words}, {"key_id", result.key_id}});
-    absl::StrAppend(&text, ok ? "VALID    " : "REFUSED  ", file, "  ", reason, ": ", words, "\n");
-    if (!ok) worst = WithContext(file, AsStatus(result));
+    json["certificates"].push_back({{"file", file},
+                                    {"verified", ok},
+                                    {"reason", reason},
+                                    {"message", words},
+                                    {"key_id", result.key_id}});
+    absl::StrAppend(&text, file, ok ? ": VERIFIED (" : ": REFUSED (", reason, "): ", words, "\n");
+    if (ok) continue;
+    json["verified"] = false;
+    worst = WithContext(file, AsStatus(result));
   }
   context->Print(json, text);
   return worst;
