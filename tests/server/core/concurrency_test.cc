@@ -1,0 +1,118 @@
+// Readers see whole states and never wait for a writer; writers exclude each other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/server/core/service_fixture.h"
+
+namespace expunge::core {
+namespace {
+
+class ConcurrencyTest : public ServiceTest {
+ protected:
+  void SetUp() override {
+    ServiceTest::SetUp();
+    Create("cells");
+    Add(kMemory, MakePoints("a", 10));
+  }
+};
+
+TEST_F(ConcurrencyTest, EveryReadIsOfOneWholeState) {
+  constexpr int kReaders = 3;
+  constexpr int kChanges = 20;
+  std::atomic<bool> done = false;
+  std::mutex mutex;
+  // One digest an epoch, and one answer a digest, whoever read it.
+  std::map<uint64_t, std::string> digest_of_epoch;
+  std::map<std::string, std::string> answer_of_digest;
+  std::atomic<int> reads = 0;
+  v1::ReadRequest read;
+  read.set_name(kMemory);
+  *read.mutable_queries() = Pack({0.25, -0.5, 1, 1}, kKeyDimension);
+  read.set_with_contributions(true);
+
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        const auto answer = service_->Read(read);
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        v1::ListTokensRequest list;
+        list.set_parent(kMemory);
+        const auto tokens = service_->ListTokens(list);
+        ASSERT_TRUE(tokens.ok()) << tokens.status();
+        double total = 0;
+        for (const v1::TokenInfo& token : tokens->tokens()) total += token.weight();
+        EXPECT_NEAR(total, 1.0, 1e-12);
+        const std::lock_guard lock(mutex);
+        const auto& state = answer->state();
+        EXPECT_EQ(digest_of_epoch.try_emplace(state.epoch(), state.digest()).first->second, state.digest());
+        answer_of_digest.try_emplace(state.digest(), answer->outputs().data());
+        EXPECT_EQ(answer_of_digest[state.digest()], answer->outputs().data());
+        ++reads;
+      }
+    });
+  }
+  for (int i = 0; i < kChanges; ++i) {
+    if (i % 2 == 0) {
+      Add(kMemory, {{"new", {"s"}, 0.1 * i, -0.3, 5}});
+    } else {
+      Delete(kMemory, {"new"});
+    }
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_GT(reads, 0);
+  EXPECT_EQ(Full(kMemory).state().epoch(), static_cast<uint64_t>(1 + kChanges));
+}
+
+TEST_F(ConcurrencyTest, WritersOfOneMemoryLoseNothing) {
+  constexpr int kWriters = 4;
+  constexpr int kEach = 6;
+  std::vector<std::thread> writers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([this, w] {
+      for (const Point& point : MakePoints("w" + std::to_string(w) + "-", kEach)) {
+        Point moved = point;
+        moved.x += w;
+        const auto added = service_->Add(AddRequestFor(kMemory, {moved}));
+        EXPECT_TRUE(added.ok()) << added.status();
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const v1::Memory memory = Full(kMemory);
+  EXPECT_EQ(memory.token_count(), static_cast<uint64_t>(10 + kWriters * kEach));
+  EXPECT_EQ(memory.state().epoch(), static_cast<uint64_t>(1 + kWriters * kEach));
+  Open();
+  EXPECT_EQ(Full(kMemory).SerializeAsString(), memory.SerializeAsString());
+}
+
+TEST_F(ConcurrencyTest, TheSameRequestSentTwiceAtOnceIsDoneOnce) {
+  constexpr int kSenders = 4;
+  const v1::AddRequest request = AddRequestFor(kMemory, {{"x", {"s"}, 1, 2, 3}}, "once");
+  std::mutex mutex;
+  std::vector<std::string> answers;
+  std::vector<std::thread> senders;
+  for (int i = 0; i < kSenders; ++i) {
+    senders.emplace_back([&] {
+      const auto answer = service_->Add(request);
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      const std::lock_guard lock(mutex);
+      answers.push_back(answer->SerializeAsString());
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  ASSERT_EQ(answers.size(), static_cast<size_t>(kSenders));
+  for (const std::string& answer : answers) EXPECT_EQ(answer, answers[0]);
+  EXPECT_EQ(Full(kMemory).token_count(), 11U);
+}
+
+}  // namespace
+}  // namespace expunge::core

@@ -1,0 +1,213 @@
+// Start-up believes nothing; a failing disk makes the service read-only.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "server/core/records.h"
+#include "storage/records.pb.h"
+#include "tests/server/core/service_fixture.h"
+#include "tests/storage/failing_env.h"
+
+namespace expunge::core {
+namespace {
+
+using storage::Table;
+using ::testing::HasSubstr;
+
+class RecoveryTest : public ServiceTest {
+ protected:
+  void SetUp() override {
+    ServiceTest::SetUp();
+    Create("cells");
+    Add(kMemory, MakePoints("a", 12));
+    pseudonym_ = PseudonymHex();
+  }
+
+  // Changes the first record of a table behind the service's back, and tries to start.
+  template <typename Record>
+  absl::Status StartWith(Table table, const std::function<void(Record*)>& change) {
+    std::string key;
+    Record record;
+    for (const auto& [place, value] : DumpStore()) {
+      if (place.first != static_cast<int>(table)) continue;
+      key = place.second;
+      EXPECT_TRUE(record.ParseFromString(value));
+      break;
+    }
+    change(&record);
+    return Write(
+        [&](storage::Transaction* transaction) { transaction->Put(table, key, record.SerializeAsString()); });
+  }
+
+  absl::Status Write(const std::function<void(storage::Transaction*)>& fill) {
+    Close();
+    {
+      auto store = storage::Store::Open(directory_.Path("data"));
+      EXPECT_TRUE(store.ok()) << store.status();
+      storage::Transaction transaction;
+      fill(&transaction);
+      EXPECT_TRUE((*store)->Commit(std::move(transaction)).ok());
+    }
+    return TryOpen();
+  }
+
+  std::string PseudonymHex() {
+    for (const auto& [place, value] : DumpStore()) {
+      if (place.first == static_cast<int>(Table::kMemories)) return ToHex(place.second);
+    }
+    return "";
+  }
+
+  std::string pseudonym_;
+};
+
+TEST_F(RecoveryTest, RefusesAChangedToken) {
+  const absl::Status status = StartWith<storage::v1::TokenRecord>(
+      Table::kTokens, [](storage::v1::TokenRecord* token) { (*token->mutable_value())[6] ^= 1; });
+  EXPECT_TRUE(Fails(status, Reason::kStorageCorrupt, ""));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(pseudonym_));
+  EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("cells")));
+}
+
+TEST_F(RecoveryTest, RefusesAChangedWeightClassRhoOrDigest) {
+  using Mutation = std::function<void(storage::v1::StateRecord*)>;
+  const std::vector<Mutation> mutations = {
+      [](auto* state) { (*state->mutable_weights())[0] ^= 1; },
+      [](auto* state) { state->mutable_classes()->front() = state->classes().front() == 'S' ? 'E' : 'S'; },
+      [](auto* state) { state->mutable_classes()->front() = 'X'; },
+      [](auto* state) { state->set_rho(state->rho() + 1e-15); },
+      [](auto* state) { state->mutable_classes()->pop_back(); },
+      [](auto* state) { (*state->mutable_fingerprint())[5] ^= 4; },
+      [](auto* state) { (*state->mutable_state_digest())[5] ^= 4; },
+      [](auto* state) { (*state->mutable_token_root())[5] ^= 4; },
+      [](auto* state) { (*state->mutable_entries_root())[5] ^= 4; },
+  };
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    storage::v1::StateRecord original;
+    EXPECT_TRUE(Fails(StartWith<storage::v1::StateRecord>(Table::kStates,
+                                                          [&](storage::v1::StateRecord* state) {
+                                                            original = *state;
+                                                            mutations[i](state);
+                                                          }),
+                      Reason::kStorageCorrupt, ""))
+        << i;
+    const absl::Status restored = Write([&](storage::Transaction* transaction) {
+      transaction->Put(Table::kStates, *FromHex(pseudonym_), original.SerializeAsString());
+    });
+    ASSERT_TRUE(restored.ok()) << restored;
+  }
+}
+
+TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
+  // One weight is off by its last bit, and fingerprint and digests fit it.
+  const Dump dump = DumpStore();
+  storage::v1::MemoryRecord memory;
+  storage::v1::StateRecord state;
+  const std::string key = *FromHex(pseudonym_);
+  ASSERT_TRUE(memory.ParseFromString(dump.at({static_cast<int>(Table::kMemories), key})));
+  ASSERT_TRUE(state.ParseFromString(dump.at({static_cast<int>(Table::kStates), key})));
+  const auto identity = DecodeMemory(memory).value().identity;
+  HeldTokens tokens;
+  for (const auto& [place, value] : dump) {
+    if (place.first != static_cast<int>(Table::kTokens)) continue;
+    storage::v1::TokenRecord token;
+    ASSERT_TRUE(token.ParseFromString(value));
+    tokens.push_back(DecodeToken(*identity, token).value());
+  }
+  std::sort(tokens.begin(), tokens.end(),
+            [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
+  solver::Solution solution = DecodeSolution(state, tokens.size()).value();
+  const auto margin =
+      std::find(solution.classes.begin(), solution.classes.end(), solver::TokenClass::kMargin);
+  ASSERT_NE(margin, solution.classes.end());
+  double& weight = solution.weights[static_cast<size_t>(margin - solution.classes.begin())];
+  weight = std::nextafter(weight, 1.0);
+  const MemoryView wrong(identity, state.epoch(), tokens, solution);
+  options_.recover_by_solving = false;
+  const absl::Status hashed = Write([&](storage::Transaction* transaction) {
+    transaction->Put(Table::kStates, key, EncodeState(wrong).SerializeAsString());
+  });
+  EXPECT_TRUE(hashed.ok()) << hashed;
+  options_.recover_by_solving = true;
+  EXPECT_TRUE(Fails(TryOpen(), Reason::kStorageCorrupt, ""));
+}
+
+TEST_F(RecoveryTest, RefusesAMissingState) {
+  std::string key;
+  for (const auto& [place, value] : DumpStore()) {
+    if (place.first == static_cast<int>(Table::kStates)) key = place.second;
+  }
+  EXPECT_TRUE(Fails(Write([&](auto* transaction) { transaction->Delete(Table::kStates, key); }),
+                    Reason::kStorageCorrupt, ""));
+}
+
+TEST_F(RecoveryTest, RefusesAMissingTokenAndAStrayOne) {
+  std::string key;
+  std::string value_of_key;
+  for (const auto& [place, value] : DumpStore()) {
+    if (place.first != static_cast<int>(Table::kTokens)) continue;
+    key = place.second;
+    value_of_key = value;
+  }
+  EXPECT_TRUE(Fails(Write([&](auto* transaction) { transaction->Delete(Table::kTokens, key); }),
+                    Reason::kStorageCorrupt, ""));
+  EXPECT_TRUE(Write([&](auto* transaction) { transaction->Put(Table::kTokens, key, value_of_key); }).ok());
+  const std::string stray(64, 'q');
+  EXPECT_TRUE(Fails(Write([&](auto* transaction) { transaction->Put(Table::kTokens, stray, value_of_key); }),
+                    Reason::kStorageCorrupt, ""));
+}
+
+TEST_F(RecoveryTest, RefusesAnotherSigningKey) {
+  Close();
+  key_ = certificate::SigningKey::Generate();
+  const absl::Status status = TryOpen();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("key file"));
+}
+
+TEST_F(RecoveryTest, HashingAloneAcceptsWhatSolvingAccepts) {
+  const std::string full = Full(kMemory).SerializeAsString();
+  options_.recover_by_solving = false;
+  Open();
+  EXPECT_EQ(Full(kMemory).SerializeAsString(), full);
+}
+
+TEST_F(RecoveryTest, AFailedCommitChangesNothingAndTheServiceReadsOn) {
+  testing::Faults faults;
+  const std::unique_ptr<rocksdb::Env> env = testing::MakeFailingEnv(&faults);
+  store_options_.env = env.get();
+  Open();
+  const Dump dump = DumpStore();
+  const std::string full = Full(kMemory).SerializeAsString();
+  faults.sync = true;
+  v1::DeleteRequest request;
+  request.set_parent(kMemory);
+  request.add_token_ids("a0");
+  request.set_request_id("delete-1");
+  EXPECT_TRUE(Fails(service_->Delete(request).status(), Reason::kStorageFailed, ""));
+  EXPECT_EQ(Full(kMemory).SerializeAsString(), full);
+  EXPECT_EQ(DumpStore(), dump);
+  faults.sync = false;
+  EXPECT_TRUE(Fails(service_->Delete(request).status(), Reason::kStorageFailed, ""));
+  EXPECT_TRUE(
+      Fails(service_->Add(AddRequestFor(kMemory, MakePoints("b", 1))).status(), Reason::kStorageFailed, ""));
+
+  // After a restart the retry succeeds, whether or not the first attempt reached the disk.
+  Open();
+  const auto retried = service_->Delete(request);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_FALSE(VerifiedPayload(retried->certificate()).empty());
+  EXPECT_EQ(Full(kMemory).token_count(), 11U);
+  Close();  // before the environment goes
+}
+
+}  // namespace
+}  // namespace expunge::core

@@ -1,0 +1,153 @@
+#include "tests/server/core/service_fixture.h"
+
+#include <random>
+
+#include "certificate/envelope.h"
+#include "server/core/vectors.h"
+
+namespace expunge::core {
+
+std::vector<Point> MakePoints(const std::string& prefix, int count) {
+  constexpr uint32_t kSeed = 20260713;
+  std::mt19937 generator(kSeed);
+  std::uniform_real_distribution<double> coordinate(-2, 2);
+  std::vector<Point> points;
+  for (int i = 0; i < count; ++i) {
+    const std::string id = prefix + std::to_string(i);
+    const double x = coordinate(generator);
+    const double y = coordinate(generator);
+    points.push_back({id, {"subject-" + id}, x, y, coordinate(generator)});
+  }
+  return points;
+}
+
+v1::MemoryConfig SmallConfig() {
+  v1::MemoryConfig config;
+  config.set_key_dimension(kKeyDimension);
+  config.set_value_dimension(kValueDimension);
+  config.set_gamma(0.75);
+  config.set_min_support(4);
+  return config;
+}
+
+v1::PackedVectors Pack(const std::vector<double>& elements, uint32_t columns) {
+  v1::PackedVectors packed;
+  packed.set_data(PackDoubles(elements));
+  packed.set_dtype(v1::DTYPE_FLOAT64);
+  packed.set_rows(static_cast<uint32_t>(elements.size() / columns));
+  packed.set_columns(columns);
+  return packed;
+}
+
+v1::AddRequest AddRequestFor(const std::string& memory, const std::vector<Point>& points,
+                             const std::string& request_id) {
+  v1::AddRequest request;
+  request.set_parent(memory);
+  request.set_request_id(request_id);
+  std::vector<double> keys;
+  std::vector<double> values;
+  for (const Point& point : points) {
+    v1::NewToken* token = request.add_tokens();
+    token->set_token_id(point.id);
+    for (const std::string& subject : point.subjects) token->add_subjects(subject);
+    keys.insert(keys.end(), {point.x, point.y});
+    values.push_back(point.value);
+  }
+  *request.mutable_keys() = Pack(keys, kKeyDimension);
+  *request.mutable_values() = Pack(values, kValueDimension);
+  return request;
+}
+
+ServiceTest::ServiceTest()
+    : key_(certificate::SigningKey::Generate()), now_(absl::FromUnixMillis(1'780'000'000'250)) {}
+
+absl::Status ServiceTest::TryOpen() {
+  Close();
+  auto store = storage::Store::Open(directory_.Path("data"), store_options_);
+  if (!store.ok()) return store.status();
+  store_ = store->get();
+  auto service = Service::Open(
+      *std::move(store), key_, [this] { return now_; }, options_);
+  if (!service.ok()) return service.status();
+  service_ = *std::move(service);
+  return absl::OkStatus();
+}
+
+void ServiceTest::Create(const std::string& memory_id, const v1::MemoryConfig& config) {
+  v1::CreateMemoryRequest request;
+  request.set_parent(kTenant);
+  request.set_memory_id(memory_id);
+  *request.mutable_config() = config;
+  const auto response = service_->CreateMemory(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+}
+
+v1::AddResponse ServiceTest::Add(const std::string& memory, const std::vector<Point>& points,
+                                 const std::string& request_id) {
+  const auto response = service_->Add(AddRequestFor(memory, points, request_id));
+  EXPECT_TRUE(response.ok()) << response.status();
+  return response.ok() ? *response : v1::AddResponse();
+}
+
+v1::DeleteResponse ServiceTest::Delete(const std::string& memory, const std::vector<std::string>& ids,
+                                       const std::string& request_id) {
+  v1::DeleteRequest request;
+  request.set_parent(memory);
+  request.set_request_id(request_id);
+  for (const std::string& id : ids) request.add_token_ids(id);
+  const auto response = service_->Delete(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+  return response.ok() ? *response : v1::DeleteResponse();
+}
+
+v1::Memory ServiceTest::Full(const std::string& memory) {
+  v1::GetMemoryRequest request;
+  request.set_name(memory);
+  request.set_view(v1::MEMORY_VIEW_FULL);
+  const auto response = service_->GetMemory(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+  return response.ok() ? response->memory() : v1::Memory();
+}
+
+std::vector<v1::TokenInfo> ServiceTest::Tokens(const std::string& memory) {
+  v1::ListTokensRequest request;
+  request.set_parent(memory);
+  request.set_page_size(1000);
+  const auto response = service_->ListTokens(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return {};
+  return {response->tokens().begin(), response->tokens().end()};
+}
+
+Dump ServiceTest::DumpStore() const {
+  Dump dump;
+  for (int table = 0; table <= static_cast<int>(storage::Table::kRequests); ++table) {
+    const absl::Status status = store_->Scan(static_cast<storage::Table>(table), "", "",
+                                             [&dump, table](absl::string_view key, absl::string_view value) {
+                                               dump[{table, std::string(key)}] = std::string(value);
+                                               return true;
+                                             });
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return dump;
+}
+
+std::string ServiceTest::VerifiedPayload(const v1::Certificate& certificate) const {
+  const certificate::PublicKey key = key_.Public();
+  const certificate::VerifyResult result =
+      certificate::VerifyEnvelope(certificate.envelope(), absl::MakeConstSpan(&key, 1));
+  EXPECT_EQ(result.reason, certificate::VerifyReason::kOk)
+      << std::string(certificate::VerifyReasonName(result.reason));
+  return result.payload;
+}
+
+::testing::AssertionResult Fails(const absl::Status& status, Reason reason, const std::string& field) {
+  if (status.code() == ReasonCode(reason) && GetReason(status) == reason && GetField(status) == field) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure()
+         << "got " << status << " with the field \"" << GetField(status) << "\"; expected "
+         << std::string(ReasonName(reason)) << " for \"" << field << "\"";
+}
+
+}  // namespace expunge::core
