@@ -1,24 +1,31 @@
 // SIGKILL at any moment: nothing acknowledged is lost, nothing deleted comes back.
 //
-// A child process adds and deletes in a loop, and reports each operation to its parent over a pipe before it
-// starts it and after it was acknowledged. The parent kills it after a while, opens the data, and checks.
+// This program runs itself as a child, which adds and deletes in a loop and reports each operation over a
+// pipe, before it starts it and after it was acknowledged. The parent kills it after a while, opens the data
+// and checks.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "base/clock.h"
 #include "tests/server/core/service_fixture.h"
 
 namespace expunge::core {
 namespace {
+
+constexpr char kChildFlag[] = "--add-and-delete-until-killed";
 
 // What a child reported, applied to the tokens that were there before it.
 struct Report {
@@ -50,65 +57,94 @@ Report Parse(const std::string& text, const std::set<int>& present_before) {
   return report;
 }
 
+std::set<int> PresentTokens(Service& service) {
+  v1::ListTokensRequest request;
+  request.set_parent(kMemory);
+  request.set_page_size(1000);
+  const auto tokens = service.ListTokens(request);
+  EXPECT_TRUE(tokens.ok()) << tokens.status();
+  std::set<int> present;
+  for (const v1::TokenInfo& token : tokens->tokens()) {
+    const std::string id = token.name().substr(token.name().rfind('/') + 1);
+    if (id[0] == 't') present.insert(std::stoi(id.substr(1)));
+  }
+  return present;
+}
+
+void Say(char phase, char operation, int token) {
+  const std::string line = std::string{phase, operation} + std::to_string(token) + "\n";
+  if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size())) ::_exit(3);
+}
+
+absl::Status Toggle(Service& service, int token, bool add) {
+  const std::string id = "t" + std::to_string(token);
+  if (add) return service.Add(AddRequestFor(kMemory, {{id, {"s"}, 0.1 * token, 0.5, 1}})).status();
+  v1::DeleteRequest request;
+  request.set_parent(kMemory);
+  request.add_token_ids(id);
+  return service.Delete(request).status();
+}
+
+// The child: adds and deletes until it is killed. Returns only on an error.
+int AddAndDelete(const std::string& data, const std::string& key_file) {
+  constexpr int kTokens = 40;
+  auto key = certificate::SigningKey::LoadOrCreate(key_file);
+  auto store = storage::Store::Open(data);
+  if (!key.ok() || !store.ok()) return 2;
+  const auto service = Service::Open(*std::move(store), *std::move(key), SystemClock());
+  if (!service.ok()) return 2;
+  std::set<int> present = PresentTokens(**service);
+  for (int token = 0;; token = (token + 1) % kTokens) {
+    const bool add = present.count(token) == 0;
+    const char operation = add ? '+' : '-';
+    Say('?', operation, token);
+    if (!Toggle(**service, token, add).ok()) return 4;
+    Say('!', operation, token);
+    if (add) {
+      present.insert(token);
+    } else {
+      present.erase(token);
+    }
+  }
+}
+
 class CrashTest : public ServiceTest {
  protected:
   void SetUp() override {
+    auto key = certificate::SigningKey::LoadOrCreate(KeyFile());
+    ASSERT_TRUE(key.ok()) << key.status();
+    key_ = *std::move(key);
     ServiceTest::SetUp();
     Create("cells");
     Add(kMemory, MakePoints("a", 5));
   }
 
-  void Say(int pipe, char phase, char operation, int token) {
-    const std::string line = std::string{phase, operation} + std::to_string(token) + "\n";
-    if (::write(pipe, line.data(), line.size()) != static_cast<ssize_t>(line.size())) ::_exit(3);
-  }
+  [[nodiscard]] std::string KeyFile() const { return directory_.Path("key.pem"); }
 
-  // Runs in the child, until it is killed.
-  [[noreturn]] void AddAndDeleteForEver(int pipe, const std::set<int>& present_at_start) {
-    if (!TryOpen().ok()) ::_exit(2);
-    std::set<int> present = present_at_start;
-    for (int token = 0;; token = (token + 1) % 40) {
-      const std::string id = "t" + std::to_string(token);
-      const bool add = present.count(token) == 0;
-      Say(pipe, '?', add ? '+' : '-', token);
-      bool ok = false;
-      if (add) {
-        ok = service_->Add(AddRequestFor(kMemory, {{id, {"s"}, 0.1 * token, 0.5, 1}})).ok();
-        present.insert(token);
-      } else {
-        v1::DeleteRequest request;
-        request.set_parent(kMemory);
-        request.add_token_ids(id);
-        ok = service_->Delete(request).ok();
-        present.erase(token);
-      }
-      if (!ok) ::_exit(4);
-      Say(pipe, '!', add ? '+' : '-', token);
-    }
-  }
-
-  // Starts a child, kills it after `delay`, and returns what it had reported.
-  std::string RunAndKill(const std::set<int>& present, std::chrono::milliseconds delay) {
+  // Starts a child, kills it `delay` after its first report, and returns all that it reported.
+  std::string RunAndKill(std::chrono::milliseconds delay) {
     Close();
-    int ends[2];
-    EXPECT_EQ(::pipe(ends), 0);
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const std::string data = directory_.Path("data");
+    const std::string key_file = KeyFile();
     const pid_t child = ::fork();
     if (child == 0) {
-      ::close(ends[0]);
-      AddAndDeleteForEver(ends[1], present);
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::execl("/proc/self/exe", "crash_child", kChildFlag, data.c_str(), key_file.c_str(), nullptr);
+      ::_exit(5);
     }
     ::close(ends[1]);
     std::string text(1, '\0');
-    // The clock starts with the first report: opening takes a while.
     EXPECT_EQ(::read(ends[0], text.data(), 1), 1);
     std::this_thread::sleep_for(delay);
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
     EXPECT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << status;
-    char buffer[4096];
-    for (ssize_t count = 0; (count = ::read(ends[0], buffer, sizeof(buffer))) > 0;) {
-      text.append(buffer, static_cast<size_t>(count));
+    std::array<char, 4096> buffer{};
+    for (ssize_t count = 0; (count = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<size_t>(count));
     }
     ::close(ends[0]);
     return text;
@@ -125,14 +161,10 @@ TEST_F(CrashTest, KillingTheProcessLosesNothingThatWasAcknowledged) {
   int interrupted = 0;
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
-    const Report report = Parse(RunAndKill(present, std::chrono::milliseconds(delay_ms(generator))), present);
+    const Report report = Parse(RunAndKill(std::chrono::milliseconds(delay_ms(generator))), present);
     acknowledged += report.acknowledged;
     Open();  // recovers by solving everything again
-    std::set<int> found;
-    for (const v1::TokenInfo& token : Tokens(kMemory)) {
-      const std::string id = token.name().substr(token.name().rfind('/') + 1);
-      if (id[0] == 't') found.insert(std::stoi(id.substr(1)));
-    }
+    const std::set<int> found = PresentTokens(*service_);
     std::set<int> expected = report.present;
     if (report.pending >= 0) {
       // The operation in flight is there as a whole, or not at all.
@@ -149,3 +181,11 @@ TEST_F(CrashTest, KillingTheProcessLosesNothingThatWasAcknowledged) {
 
 }  // namespace
 }  // namespace expunge::core
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == expunge::core::kChildFlag) {
+    return expunge::core::AddAndDelete(argv[2], argv[3]);
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
