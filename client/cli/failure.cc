@@ -43,13 +43,28 @@ absl::string_view HintFor(Reason reason) {
       return "names are 1 to 128 characters of A-Z a-z 0-9 . _ ~ -";
     case Reason::kMagnitudeOverflow:
       return "standardise the keys with --standardize, or check the units of the columns";
+    case Reason::kFieldMissing:
+    case Reason::kTooLong:
+    case Reason::kNotFinite:
+    case Reason::kOutOfRange:
+    case Reason::kDuplicateInBatch:
+      return "correct the field that is named; the command's --help tells its range";
+    case Reason::kRidgeTooSmall:
+      return "a memory of so many tokens needs a larger --ridge, chosen when it is created";
+    case Reason::kMemoryFull:
+      return "delete tokens, or start the service with a larger --max-tokens-per-memory";
+    case Reason::kPlaintextRefused:
+      return "use a tunnel, or run expunge on the machine of the service";
     case Reason::kOverloaded:
     case Reason::kShuttingDown:
       return "wait a moment, then repeat the call with the same --request-id";
+    case Reason::kDeadlineExceeded:
+    case Reason::kCancelled:
+      return "nothing was done: repeat the call, with a longer --timeout";
     case Reason::kStorageFailed:
       return "look at the service's log; after its disk is well again, restart it and repeat the call";
     default:
-      return "";
+      return "this is not your mistake: keep the service's log, and ask who runs it";
   }
 }
 

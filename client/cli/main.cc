@@ -36,13 +36,19 @@ constexpr char kFooter[] =
 
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
   app->add_option("--server", options->server, "HOST:PORT of the service (default: 127.0.0.1:7420)")
+      ->take_last()
       ->envname("EXPUNGE_SERVER")
       ->check(CLI::Validator(
           [](std::string& text) { return absl::StrContains(text, ":") ? "" : "must be HOST:PORT"; },
           "HOST:PORT"));
-  app->add_option("--tenant", options->tenant, "The tenant (default: default)")->envname("EXPUNGE_TENANT");
-  app->add_option("--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app->add_option("--tenant", options->tenant, "The tenant (default: default)")
+      ->take_last()
+      ->envname("EXPUNGE_TENANT");
+  app->add_option("--output", options->output, "text or json")
+      ->take_last()
+      ->check(CLI::IsMember({"text", "json"}));
   app->add_option("--timeout", options->timeout_s, "Seconds to wait for each answer (default: 60)")
+      ->take_last()
       ->check(CLI::Range(0.001, 86400.0));
 }
 

@@ -66,8 +66,6 @@ class Stack:
     """The built programs and one server. Everything that it writes is under `directory`."""
 
     def __init__(self, binaries):
-        self.directory = tempfile.mkdtemp(prefix="expunge-demo-")
-        self.log = self.path("expunged.log")
         self._programs = {name: os.path.abspath(os.path.join(binaries, name))
                           for name in ("expunged", "expunge", "expunge-verify")}
         self._server = None
@@ -77,6 +75,8 @@ class Stack:
                 raise StepFailed(f"{path} is not there: build first, with ./dev build")
         if shutil.which("openssl") is None:
             raise StepFailed("openssl is not installed: run ./dev deps")
+        self.directory = tempfile.mkdtemp(prefix="expunge-demo-")
+        self.log = self.path("expunged.log")
 
     def path(self, *parts):
         return os.path.join(self.directory, *parts)

@@ -1,0 +1,82 @@
+"""Import: batches, receipts, standardisation, resumption, progress."""
+
+import json
+import os
+
+from harness import WISCONSIN, ServerTest, main
+
+COLUMNS = ["--csv", WISCONSIN, "--key-columns", "4-33", "--one-hot", "diagnosis", "--id-column", "token", "--subject-columns",
+           "patient"]
+
+
+class ImportTest(ServerTest):
+    def test_batches_give_the_same_memory_as_one(self):
+        for memory, size in (("one", "1000"), ("many", "7")):
+            self.create(memory, keys=30, values=2, gamma="1/30", **{"min-support": "10"})
+            answer = self.answer("import", memory, *COLUMNS, "--rows", "1-60", "--standardize", "--batch-size", size)
+            self.assertEqual((answer["imported"], answer["batches"]), (60, 1 if size == "1000" else 9))
+        self.assertEqual(self.state("one")["fingerprint"], self.state("many")["fingerprint"])
+
+    def test_an_import_repeated_with_its_request_id_changes_nothing(self):
+        self.create("again", keys=30, values=2)
+        arguments = ["import", "again", *COLUMNS, "--rows", "1-20", "--batch-size", "8", "--request-id", "import-1"]
+        first = self.answer(*arguments, "--receipts", self.path("first"))
+        state = self.state("again")
+        second = self.answer(*arguments, "--receipts", self.path("second"))
+        self.assertEqual({**first, "receipts": 0}, {**second, "receipts": 0})
+        self.assertEqual(self.state("again"), state)
+        self.assertEqual(self.read("first"), self.read("second"))
+        self.assertEqual(os.stat(self.path("first")).st_mode & 0o777, 0o600)
+        receipts = [json.loads(line) for line in self.read("first").splitlines()]
+        tokens = self.answer("tokens", "again")["tokens"]
+        self.assertEqual({receipt["token"]: receipt["commitment"] for receipt in receipts},
+                         {token["name"]: token["commitment"] for token in tokens})
+
+    def test_an_import_that_broke_off_goes_on(self):
+        self.create("broken", keys=1)
+        self.create("whole", keys=1)
+        rows = [f"r{i},{i},{i}" for i in range(10)]
+        bad = self.write("bad.csv", "\n".join(["id,x,v", *rows[:7], "no good,7,7", *rows[8:]]))
+        good = self.write("good.csv", "\n".join(["id,x,v", *rows]))
+        columns = ["--key-columns", "x", "--value-columns", "v", "--id-column", "id", "--batch-size", "3", "--request-id"]
+        error = self.error("import", "broken", "--csv", bad, *columns, "resume", code=1)
+        self.assertEqual(error["reason"], "NAME_MALFORMED")
+        self.assertIn("rows 7 to 9 (6 tokens of earlier batches are in the memory)", error["message"])
+        self.assertEqual(self.state("broken")["token_count"], 6)
+        self.answer("import", "broken", "--csv", good, *columns, "resume")
+        self.answer("import", "whole", "--csv", good, *columns, "whole")
+        self.assertEqual(self.state("broken")["fingerprint"], self.state("whole")["fingerprint"])
+
+    def test_queries_are_standardised_by_the_numbers_of_the_import(self):
+        self.create("scaled", keys=1)
+        path = self.write("scaled.csv", "x,v\n100,1\n200,2\n300,3\n")
+        std = self.path("scaled.json")
+        answer = self.answer("import", "scaled", "--csv", path, "--key-columns", "x", "--value-columns", "v", "--standardize",
+                             "--standardization", std)
+        deviation = (20000 / 3) ** 0.5
+        self.assertEqual(answer["standardization"], {"rows": 3, "mean": [200.0], "deviation": [deviation]})
+        stored = self.answer("read", "scaled", "--query", "250", "--standardization", std)
+        by_hand = self.answer("read", "scaled", "--query", repr((250 - 200) / deviation))
+        from_csv = self.answer("read", "scaled", "--csv", self.write("q.csv", "x\n250\n"), "--standardization", std)
+        self.assertEqual(stored["readouts"][0]["output"], by_hand["readouts"][0]["output"])
+        self.assertEqual(stored["readouts"][0]["output"], from_csv["readouts"][0]["output"])
+        self.assertEqual(stored["labels"], ["v"])
+
+    def test_progress_is_shown_only_where_it_should_be(self):
+        self.create("bar", keys=30, values=2)
+        self.assertEqual(self.expunge("import", "bar", *COLUMNS, "--rows", "1-4", "--progress", "auto").stderr, "")
+        done = self.expunge("--output", "json", "import", "bar", *COLUMNS, "--rows", "5-8", "--batch-size", "2", "--progress",
+                            "always")
+        self.assertIn("importing [###############---------------] 2/4   50 %", done.stderr)
+        json.loads(done.stdout)
+
+    def test_the_text_answer_says_what_was_done(self):
+        self.create("text", keys=30, values=2)
+        text = self.expunge("import", "text", *COLUMNS, "--rows", "1-4", "--standardize").stdout
+        for words in ("Imported 4 tokens", "30: mean radius ... worst fractal dimension", "over 4 rows",
+                      "2: diagnosis=benign, diagnosis=malignant", "patient", "--receipts FILE keeps them", "request id"):
+            self.assertIn(words, text)
+
+
+if __name__ == "__main__":
+    main()
