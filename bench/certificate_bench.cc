@@ -43,14 +43,14 @@ certificate::Statement MakeStatement(int64_t removed) {
 
 void Encode(benchmark::State& state) {
   const certificate::Statement statement = MakeStatement(state.range(0));
-  for (auto unused : state) benchmark::DoNotOptimize(certificate::EncodePayload(statement));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(certificate::EncodePayload(statement));
 }
 
 void EncodeAndSeal(benchmark::State& state) {
   const certificate::Statement statement = MakeStatement(state.range(0));
   const certificate::SigningKey key = certificate::SigningKey::Generate();
   size_t bytes = 0;
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     const std::string envelope = certificate::Seal(certificate::EncodePayload(statement), key);
     bytes = envelope.size();
   }
@@ -62,7 +62,7 @@ void Verify(benchmark::State& state) {
   const std::vector<certificate::PublicKey> keys = {key.Public()};
   const std::string envelope =
       certificate::Seal(certificate::EncodePayload(MakeStatement(state.range(0))), key);
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     const certificate::VerifyResult result = certificate::VerifyEnvelope(envelope, keys);
     if (result.reason != certificate::VerifyReason::kOk) {
       state.SkipWithError(std::string(certificate::VerifyReasonText(result.reason)).c_str());
@@ -75,7 +75,7 @@ void Verify(benchmark::State& state) {
 void BareSign(benchmark::State& state) {
   const certificate::SigningKey key = certificate::SigningKey::Generate();
   const std::string message(2048, 'm');
-  for (auto unused : state) benchmark::DoNotOptimize(key.Sign(message));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(key.Sign(message));
 }
 
 void BareVerify(benchmark::State& state) {
@@ -83,7 +83,7 @@ void BareVerify(benchmark::State& state) {
   const certificate::PublicKey public_key = key.Public();
   const std::string message(2048, 'm');
   const std::string signature = key.Sign(message);
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     if (!public_key.Verify(message, signature)) state.SkipWithError("a good signature was refused");
   }
 }

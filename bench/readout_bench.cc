@@ -34,7 +34,7 @@ void Readout(benchmark::State& state) {
   const bool with_contributions = state.range(1) != 0;
   const std::vector<double> queries = MakeVectors(kQueries, kDimension);
   size_t next = 0;
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     const absl::Span<const double> query(&queries[next * kDimension], kDimension);
     benchmark::DoNotOptimize(support.Read(query, with_contributions));
     next = (next + 1) % kQueries;
@@ -55,7 +55,7 @@ void FullSoftmax(benchmark::State& state) {
   const std::vector<double> queries = MakeVectors(kQueries, kDimension);
   const double scale = 2.0 / kDimension;
   size_t next = 0;
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     const Eigen::Map<const Eigen::VectorXd> q(&queries[next * kDimension], kDimension);
     Eigen::ArrayXd logits = scale * (k * q - half_norms).array();
     logits = (logits - logits.maxCoeff()).exp();

@@ -18,7 +18,7 @@ void ColdSolve(benchmark::State& state) {
       MakeConfig(static_cast<uint32_t>(state.range(1)), 1, static_cast<uint32_t>(state.range(3)));
   const solver::TokenList tokens = MakeTokens(config, shape, state.range(0));
   solver::Solution solution;
-  for (auto unused : state) {
+  while (state.KeepRunning()) {
     auto solved = solver::SolveFromNothing(config, tokens);
     if (!solved.ok()) {
       state.SkipWithError(std::string(solved.status().message()).c_str());

@@ -2,13 +2,15 @@
 
 A file counts as passed under a key: SHA-256 of its own text, of every header of the project that it reaches
 (generated ones, too), of its compile command, of the rules, and of the versions of clang-tidy and of the
-Debian packages that it builds with. Keys of files that passed are empty files in BUILD/tidy-passed.
+Debian packages that it builds with. Keys of files that passed are empty files in the user's cache folder,
+beside ccache's, so that every checkout on a machine knows them.
 """
 
 import argparse
 import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -72,14 +74,15 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     root = pathlib.Path.cwd()
-    passed = arguments.build / "tidy-passed"
-    passed.mkdir(exist_ok=True)
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    passed = cache / "expunge" / "tidy-passed"
+    passed.mkdir(parents=True, exist_ok=True)
 
     commands = {}
     for entry in json.loads((arguments.build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
         if path.is_relative_to(root):
-            commands[path.relative_to(root)] = entry["command"]
+            commands[path.relative_to(root)] = entry["command"].replace(f"{root}/", "")
     sources = tracked("*.cc")
     failures = 0
     for source in [s for s in sources if s not in commands]:
