@@ -86,6 +86,23 @@ TEST(RecordsTest, RecordsOfWrongSizesAreRefused) {
   }
 }
 
+// With that token alone, of class E and weight 1, and rho = -1.000002; computed independently, as the
+// example.
+TEST(RecordsTest, DigestsFollowTheDocumentedLayout) {
+  const MemoryIdentity memory = ExampleMemory();
+  const HeldToken token = ExampleToken(memory);
+  solver::MemoryState state{memory.config, {token.token}, {}};
+  state.solution.classes = {solver::TokenClass::kError};
+  state.solution.weights = {1.0};
+  state.solution.rho = -1.000002;
+  const StateDigests digests = ComputeDigests(memory.audit_key, state, {{token.handle, token.commitment}});
+  EXPECT_EQ(ToHex(AsView(digests.token_root)),
+            "42e4bc943cdbbc8b95f4674d4b17252545da6b624c22112fd2ba6b2b0a1e0c20");
+  EXPECT_EQ(ToHex(AsView(digests.entries_root)),
+            "c8fda7eae42cc2e1f39f7fba25e02ab43fcea8bed4810065f9a7ab73bc6c7e78");
+  EXPECT_EQ(ToHex(AsView(digests.state)), "1c700948540a563b02570bedd6149c5e9d528d4cdd4b16979d818d792cdbdae7");
+}
+
 TEST(RecordsTest, CertificateKeysAreInTheOrderOfTheNumbers) {
   const Digest tenant = CountingFrom(7);
   uint64_t previous = 0;
