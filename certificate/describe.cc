@@ -137,10 +137,10 @@ void Memory(const json& predicate, Page* page) {
                                      Text(memory["dimensions"]["value"]), " numbers"));
 }
 
-// "at least 0.01", or why there is nothing to bound.
+// "at least about 0.01" (the payload has the exact bound), or why there is nothing to bound.
 std::string AtLeast(const json& bound, absl::string_view if_infinite) {
   const std::string value = Approximately(bound);
-  return value == "infinite" ? std::string(if_infinite) : absl::StrCat("at least ", value);
+  return value == "infinite" ? std::string(if_infinite) : absl::StrCat("at least about ", value);
 }
 
 void Proof(const json& proof, Page* page) {
@@ -152,9 +152,9 @@ void Proof(const json& proof, Page* page) {
   page->Line("to a class change", AtLeast(proof["marginLower"], "no token outside the margin"));
   page->Line("to a weight limit", AtLeast(proof["weightDistanceLower"], "no token in the margin"));
   page->Line("errors",
-             absl::StrCat("each weight within a relative ", Approximately(proof["eta"]),
-                          " of the exact one; duality gap at most ", Approximately(proof["dualityGapUpper"]),
-                          "; smallest eigenvalue at least ", Approximately(proof["eigenvalueLower"])));
+             absl::StrCat("each weight within a relative error of about ", Approximately(proof["eta"]),
+                          "; duality gap at most about ", Approximately(proof["dualityGapUpper"]),
+                          "; smallest eigenvalue at least about ", Approximately(proof["eigenvalueLower"])));
 }
 
 void State(absl::string_view heading, const json& state, Page* page) {
