@@ -101,7 +101,7 @@ DoubleDouble ExpOfSmall(DoubleDouble r) {
   return sum;
 }
 
-// |x - y|^2 with relative error at most (d + 8) 2^-104, barring underflow. Four chains, so that they overlap
+// |x - y|^2 with relative error at most (d + 9) 2^-104, barring underflow. Four chains, so that they overlap
 // in the CPU.
 DoubleDouble SquaredDistance(const double* x, const double* y, size_t d) {
   DoubleDouble sums[4];
