@@ -91,7 +91,7 @@ void Dispatcher::Join() {
 
 absl::Status Dispatcher::Admit(const Incoming& incoming) const {
   if (stopping_) return MakeError(Reason::kShuttingDown, "", "the server is stopping; try again in a moment");
-  const absl::Status allowed = Authorize(CallerOf(*incoming.context), incoming.tenant, options_.access);
+  absl::Status allowed = Authorize(CallerOf(*incoming.context), incoming.tenant, options_.access);
   if (!allowed.ok()) return allowed;
   if (incoming.bytes > options_.max_message_bytes) {
     return MakeError(Reason::kMessageTooLarge, "",

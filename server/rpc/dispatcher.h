@@ -65,8 +65,9 @@ class Dispatcher {
     }
     return Run(incoming, [this, request, response, function] {
       absl::StatusOr<Response> result = (service_->*function)(*request);
-      if (result.ok()) *response = *std::move(result);
-      return result.status();
+      if (!result.ok()) return result.status();
+      *response = *std::move(result);
+      return absl::OkStatus();
     });
   }
 

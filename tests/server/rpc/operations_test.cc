@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <condition_variable>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -29,29 +31,47 @@ std::string ToString(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-// Sends one message on a stream and keeps the first answer.
-class OneExchange : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+// A message whose field 1 is the string `name`: a HealthCheckRequest.
+std::string NameField(const std::string& name) {
+  return name.empty() ? "" : absl::StrCat("\x0a", std::string(1, static_cast<char>(name.size())), name);
+}
+
+// Sends one message on a stream and keeps every answer.
+class Exchange : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  OneExchange(grpc::GenericStub* stub, const std::string& method, const std::string& message)
+  Exchange(grpc::GenericStub* stub, const std::string& method, const std::string& message)
       : request_(ToBuffer(message)) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     stub->PrepareBidiStreamingCall(&context_, method, {}, this);
-    StartWrite(&request_);
+    StartWriteLast(&request_, {});
     StartRead(&response_);
     StartCall();
   }
-  void OnReadDone(bool ok) override { StartWritesDone(); }
-  void OnDone(const grpc::Status& status) override { done_.set_value(status); }
-  grpc::Status Wait(std::string* answer) {
-    grpc::Status status = done_.get_future().get();
-    *answer = ToString(response_);
-    return status;
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    const std::lock_guard lock(mutex_);
+    answers_.push_back(ToString(response_));
+    changed_.notify_all();
+    response_.Clear();
+    StartRead(&response_);
   }
+  void OnDone(const grpc::Status& status) override { done_.set_value(status); }
+
+  // The first `count` answers, or what came of them within a minute.
+  std::vector<std::string> WaitForAnswers(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(60), [this, count] { return answers_.size() >= count; });
+    return answers_;
+  }
+  grpc::Status Wait() { return done_.get_future().get(); }
 
  private:
   grpc::ClientContext context_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> answers_;
   std::promise<grpc::Status> done_;
 };
 
@@ -62,9 +82,7 @@ class OperationsTest : public ServerTest {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    const std::string name_field =
-        service.empty() ? "" : absl::StrCat("\x0a", std::string(1, char(service.size())), service);
-    const grpc::ByteBuffer request = ToBuffer(name_field);
+    const grpc::ByteBuffer request = ToBuffer(NameField(service));
     grpc::ByteBuffer response;
     std::promise<grpc::Status> done;
     stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &response,
@@ -87,14 +105,26 @@ TEST_F(OperationsTest, HealthAnswersForEveryService) {
   EXPECT_EQ(Check("expunge.v1.NoSuchService"), "NOT_FOUND");
 }
 
+TEST_F(OperationsTest, WatchersOfHealthLearnOfAStop) {
+  options_.drain = absl::Milliseconds(200);
+  StartServer();
+  grpc::GenericStub stub(channel_);
+  Exchange watch(&stub, "/grpc.health.v1.Health/Watch", NameField("expunge.v1.MemoryService"));
+  EXPECT_THAT(watch.WaitForAnswers(1), testing::ElementsAre("\x08\x01"));
+  server_->Stop();
+  EXPECT_THAT(watch.WaitForAnswers(2), testing::ElementsAre("\x08\x01", "\x08\x02"));
+  EXPECT_FALSE(watch.Wait().ok());
+}
+
 TEST_F(OperationsTest, ReflectionListsTheServices) {
   StartServer();
   grpc::GenericStub stub(channel_);
-  OneExchange exchange(&stub, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                       "\x3a\x01*");  // list_services = "*"
-  std::string answer;
-  const grpc::Status status = exchange.Wait(&answer);
+  Exchange exchange(&stub, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                    "\x3a\x01*");  // list_services = "*"
+  const grpc::Status status = exchange.Wait();
   EXPECT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(exchange.WaitForAnswers(1).size(), 1U);
+  const std::string answer = exchange.WaitForAnswers(1)[0];
   EXPECT_THAT(answer, HasSubstr("expunge.v1.MemoryService"));
   EXPECT_THAT(answer, HasSubstr("expunge.v1.UnlearningService"));
   EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));

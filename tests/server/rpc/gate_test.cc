@@ -1,0 +1,102 @@
+// Every handler passes the gate: each method that the services declare, now or later, is tried from a peer
+// that is not of this machine's loopback. (gRPC's in-process channel names its peer "inproc"; an address
+// would need a second machine.)
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "certificate/signing_key.h"
+#include "expunge/v1/memory_service.pb.h"
+#include "expunge/v1/unlearning_service.pb.h"
+#include "server/core/service.h"
+#include "server/rpc/dispatcher.h"
+#include "server/rpc/services.h"
+#include "storage/store.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace expunge::rpc {
+namespace {
+
+class GateTest : public testing::Test {
+ protected:
+  void Start(const AccessPolicy& access) {
+    auto store = storage::Store::Open(directory_ / "db");
+    ASSERT_TRUE(store.ok()) << store.status();
+    auto service = core::Service::Open(*std::move(store), certificate::SigningKey::Generate(), SystemClock());
+    ASSERT_TRUE(service.ok()) << service.status();
+    service_ = *std::move(service);
+    auto log = Log::Open({LogLevel::kError, directory_ / "log"});
+    ASSERT_TRUE(log.ok()) << log.status();
+    DispatcherOptions options;
+    options.max_message_bytes = 1 << 20;
+    options.access = access;
+    dispatcher_ = std::make_unique<Dispatcher>(service_.get(), *log, options);
+    memory_ = std::make_unique<MemoryServiceHandlers>(dispatcher_.get());
+    unlearning_ = std::make_unique<UnlearningServiceHandlers>(dispatcher_.get());
+    grpc::ServerBuilder builder;
+    builder.RegisterService(memory_.get());
+    builder.RegisterService(unlearning_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+
+  void TearDown() override {
+    server_->Shutdown();
+    dispatcher_->Join();
+    server_.reset();
+  }
+
+  // What every declared method answers to an empty request.
+  std::vector<std::string> TryAll() {
+    std::vector<std::string> answers;
+    grpc::GenericStub stub(server_->InProcessChannel({}));
+    const auto* files = google::protobuf::DescriptorPool::generated_pool();
+    for (const char* name : {"expunge.v1.MemoryService", "expunge.v1.UnlearningService"}) {
+      const auto* service = files->FindServiceByName(name);
+      for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+        const grpc::ByteBuffer request(nullptr, 0);
+        grpc::ByteBuffer response;
+        std::promise<grpc::Status> done;
+        stub.UnaryCall(&context, absl::StrCat("/", name, "/", service->method(i)->name()), {}, &request,
+                       &response, [&done](const grpc::Status& status) { done.set_value(status); });
+        answers.push_back(absl::StrCat(service->method(i)->name(), " ", Describe(done.get_future().get())));
+      }
+    }
+    return answers;
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<core::Service> service_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<MemoryServiceHandlers> memory_;
+  std::unique_ptr<UnlearningServiceHandlers> unlearning_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(GateTest, EveryMethodRefusesPlainTextFromElsewhere) {
+  Start({false});
+  const auto answers = TryAll();
+  EXPECT_GE(answers.size(), 13U);
+  for (const auto& answer : answers) {
+    EXPECT_THAT(answer, testing::EndsWith(" PERMISSION_DENIED PLAINTEXT_REFUSED"));
+  }
+}
+
+TEST_F(GateTest, TheOperatorsWordOpensItForEveryMethod) {
+  Start({true});
+  const auto answers = TryAll();
+  EXPECT_GE(answers.size(), 13U);
+  for (const auto& answer : answers) {
+    EXPECT_TRUE(answer == "ListSigningKeys OK" ||
+                answer.find(" INVALID_ARGUMENT FIELD_MISSING ") != std::string::npos)
+        << answer;
+  }
+}
+
+}  // namespace
+}  // namespace expunge::rpc
