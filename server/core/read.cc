@@ -20,7 +20,7 @@ namespace {
 
 // One answer's outputs and contributions; more queries need more calls.
 constexpr uint64_t kMaxOutputBytes = uint64_t{64} << 20;
-constexpr uint64_t kMaxContributions = 1'000'000;
+constexpr uint64_t kMaxContributions = 400'000;
 
 absl::StatusOr<v1::Dtype> OutputDtype(const v1::ReadRequest& request) {
   switch (request.output_dtype()) {

@@ -145,6 +145,31 @@ TEST_F(ExactnessTest, ReadsAreTheSameAloneAndInABatch) {
   }
 }
 
+TEST_F(ExactnessTest, AnswersThatWouldBeTooLargeAreRefusedBeforeTheyAreComputed) {
+  v1::MemoryConfig config = SmallConfig();
+  config.set_min_support(60);  // 45 tokens: all carry weight
+  Create("even", config);
+  const std::string even = std::string(kTenant) + "/memories/even";
+  Add(even, MakePoints("a", 45));
+  v1::ReadRequest read;
+  read.set_name(even);
+  *read.mutable_queries() = Pack(std::vector<double>(size_t{2} * 10'000, 0.5), kKeyDimension);
+  read.set_with_contributions(true);
+  EXPECT_TRUE(Fails(service_->Read(read).status(), Reason::kMessageTooLarge, "queries.rows"));
+  read.set_with_contributions(false);
+  const auto answer = service_->Read(read);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->readouts_size(), 10'000);
+
+  config.set_value_dimension(4096);
+  Create("wide", config);
+  v1::AddRequest add = AddRequestFor(std::string(kTenant) + "/memories/wide", MakePoints("a", 1));
+  *add.mutable_values() = Pack(std::vector<double>(4096, 1.0), 4096);
+  ASSERT_TRUE(service_->Add(add).ok());
+  read.set_name(add.parent());
+  EXPECT_TRUE(Fails(service_->Read(read).status(), Reason::kMessageTooLarge, "queries.rows"));
+}
+
 TEST_F(ExactnessTest, Float32InputsAreWidenedExactlyAndFloat32OutputsStateTheirError) {
   Add(kMemory, MakePoints("a", 9));
   v1::ReadRequest wide;
