@@ -98,5 +98,11 @@ TEST_F(GateTest, TheOperatorsWordOpensItForEveryMethod) {
   }
 }
 
+TEST_F(GateTest, AStoppingServerRefusesEveryMethod) {
+  Start({true});
+  dispatcher_->RefuseNewCalls();
+  for (const auto& answer : TryAll()) EXPECT_THAT(answer, testing::EndsWith(" UNAVAILABLE SHUTTING_DOWN"));
+}
+
 }  // namespace
 }  // namespace expunge::rpc

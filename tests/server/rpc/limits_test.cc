@@ -122,8 +122,8 @@ TEST_F(LimitsTest, StopLetsAChangeThatHasBegunEnd) {
   clock_.WaitForArrival();
   std::thread stopper([this] { server_->Stop(); });
   std::this_thread::sleep_for(milliseconds(100));
-  const auto late = StartAdd(1, seconds(5));
-  EXPECT_EQ(late->status.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  const auto late = StartAdd(1, seconds(1));
+  EXPECT_FALSE(late->status.get().ok());
   clock_.Open();
   EXPECT_TRUE(running->status.get().ok());
   stopper.join();
