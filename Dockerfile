@@ -1,7 +1,10 @@
-# The service in a container: docker build -t expunge . && docker run -v expunge:/var/lib/expunge expunge
+# The service in a container:
 #
-# Stage 1 builds the three programs with the packages of scripts/debian-packages.txt, stage 2 holds them and the shared
-# libraries that they need, and nothing else. Runs as a user without rights; all data is in /var/lib/expunge.
+#   docker build -t expunge . && docker run --network host -v expunge:/var/lib/expunge expunge
+#
+# The host's network, since this version listens on the loopback only (expunged --help). Stage 1 builds the three
+# programs with the packages of scripts/debian-packages.txt; stage 2 holds them and the shared libraries that they
+# need. Runs as a user without rights; all data is in /var/lib/expunge.
 FROM debian:bookworm AS build
 WORKDIR /src
 COPY scripts/debian-packages.txt scripts/lib.sh scripts/deps.sh scripts/
