@@ -18,7 +18,7 @@ void AddErasureOptions(CLI::App* command, ErasureOptions* options) {
 
 absl::Status SaveErasureCertificate(const v1::Certificate& certificate, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  const absl::Status saved = WriteFile(path, certificate.envelope(), 0644);
+  absl::Status saved = WriteFile(path, certificate.envelope(), 0644);
   if (saved.ok()) return saved;
   return WithHint(WithContext("the erasure is done, but its certificate is not saved", saved),
                   absl::StrCat("get it with 'expunge cert get ", certificate.name(), " --out FILE'"));

@@ -109,7 +109,7 @@ int ExitCodeOf(const absl::Status& status) {
 }
 
 std::string HintOf(const absl::Status& status) {
-  const std::string own = GetText(status, kHintUrl);
+  std::string own = GetText(status, kHintUrl);
   if (!own.empty()) return own;
   if (client::GetOrigin(status) == client::Origin::kTransport) {
     return status.code() == absl::StatusCode::kDeadlineExceeded

@@ -20,6 +20,8 @@ namespace expunge::cli {
 namespace {
 
 constexpr size_t kMaxBatch = 1000;
+// An answer may name every token of a memory for every query, and the service bounds the sum.
+constexpr size_t kMaxBatchWithContributions = 32;
 
 struct ReadOptions {
   std::string memory;
@@ -85,7 +87,8 @@ absl::StatusOr<std::vector<Answer>> SendAll(Context* context, const ReadOptions&
                                             const Queries& queries) {
   std::vector<Answer> answers;
   Progress progress(ParseProgressMode(options.csv.progress), "reading", queries.ids.size(), stderr);
-  const size_t batch = BatchRows(kMaxBatch, queries.keys.columns);
+  const size_t batch =
+      BatchRows(options.contributions ? kMaxBatchWithContributions : kMaxBatch, queries.keys.columns);
   for (size_t first = 0; first < queries.ids.size(); first += batch) {
     const size_t count = std::min(batch, queries.ids.size() - first);
     v1::ReadRequest request;

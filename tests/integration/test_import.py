@@ -62,6 +62,24 @@ class ImportTest(ServerTest):
         self.assertEqual(stored["readouts"][0]["output"], from_csv["readouts"][0]["output"])
         self.assertEqual(stored["labels"], ["v"])
 
+    def test_a_file_without_header_and_with_another_delimiter(self):
+        self.create("bare", keys=2)
+        path = self.write("bare.csv", "a;1;2;0.5\nb;3;4;0.5\n")
+        shape = ["--csv", path, "--no-header", "--delimiter", ";", "--key-columns", "2-3", "--id-column", "1"]
+        answer = self.answer("import", "bare", *shape, "--value-columns", "4")
+        self.assertEqual((answer["imported"], answer["key_columns"]), (2, ["2", "3"]))
+        answer = self.answer("read", "bare", *shape, "--skip-rows", "1")
+        self.assertEqual([(readout["id"], readout["output"]) for readout in answer["readouts"]], [("b", [0.5])])
+
+    def test_many_queries_with_contributions_are_asked_in_parts(self):
+        self.create("parts", keys=30, values=2, gamma="1/30")
+        self.answer("import", "parts", *COLUMNS, "--rows", "1-100", "--standardize", "--standardization", self.path("parts.json"))
+        columns = ["read", "parts", "--csv", WISCONSIN, "--id-column", "token", "--standardization", self.path("parts.json")]
+        whole = self.answer(*columns)["readouts"]
+        parts = self.answer(*columns, "--contributions")["readouts"]
+        self.assertEqual(len(whole), 569)
+        self.assertEqual([one["output"] for one in whole], [one["output"] for one in parts])
+
     def test_progress_is_shown_only_where_it_should_be(self):
         self.create("bar", keys=30, values=2)
         self.assertEqual(self.expunge("import", "bar", *COLUMNS, "--rows", "1-4", "--progress", "auto").stderr, "")
