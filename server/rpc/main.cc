@@ -56,7 +56,7 @@ int Fail(Log* log, const absl::Status& status) {
   fields.code = code;
   log->Write(LogLevel::kError, "start failed", fields);
   std::cerr << "expunged: cannot start: " << status.message() << std::endl;
-  return EXIT_FAILURE;
+  return absl::IsInvalidArgument(status) ? kUsageError : EXIT_FAILURE;
 }
 
 int Serve(const ProgramOptions& options, StopSignal* stop) {

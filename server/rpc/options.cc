@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/core/build_info.h"
 
 namespace expunge::rpc {
@@ -85,11 +86,12 @@ ParseOutcome Describe(const CLI::App& app, const CLI::ParseError& error) {
   outcome.error = err.str();
   if (!mistake) return outcome;
   outcome.exit_code = kUsageError;
-  const absl::string_view advice = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
-                                       ? "Check the configuration file: it has an unknown key. "
-                                       : "";
-  outcome.error =
-      absl::StrCat("expunged: ", error.what(), "\n", advice, "Run `expunged --help` for all options.\n");
+  absl::string_view problem = error.what();
+  absl::string_view where;
+  if (absl::ConsumePrefix(&problem, "INI was not able to parse ")) {
+    where = "the configuration file has an unknown key: ";
+  }
+  outcome.error = absl::StrCat("expunged: ", where, problem, "\nRun `expunged --help` for all options.\n");
   return outcome;
 }
 

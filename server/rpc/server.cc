@@ -46,10 +46,6 @@ absl::Status ValidateOptions(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status WithAdvice(const absl::Status& status, absl::string_view advice) {
-  return {status.code(), absl::StrCat(status.message(), " [", advice, "]")};
-}
-
 absl::Status MakeDataDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
   const int error = errno;
@@ -63,28 +59,18 @@ absl::Status MakeDataDirectory(const std::string& path) {
 absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& options, Clock clock) {
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
-  auto store = storage::Store::Open(options.data_dir + "/db");
-  if (!store.ok()) {
-    return WithAdvice(store.status(),
-                      absl::StrCat("data directory ", options.data_dir,
-                                   ": if another expunged uses it, stop that one or choose another "
-                                   "--data-dir"));
-  }
+  EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::Store::Open(options.data_dir + "/db"));
   const std::string key_file =
       options.key_file.empty() ? options.data_dir + "/signing_key.pem" : options.key_file;
-  auto key = certificate::SigningKey::LoadOrCreate(key_file);
-  if (!key.ok()) {
-    return WithAdvice(key.status(),
-                      absl::StrCat("signing key ", key_file, ": it must be readable by its owner alone"));
-  }
+  EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadOrCreate(key_file));
   core::ServiceOptions core_options;
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.recover_by_solving = options.recover_by_solving;
-  auto service = core::Service::Open(*std::move(store), *std::move(key), std::move(clock), core_options);
+  auto service = core::Service::Open(std::move(store), std::move(key), std::move(clock), core_options);
   if (!service.ok()) {
-    return WithAdvice(service.status(),
-                      absl::StrCat("data directory ", options.data_dir,
-                                   ": nothing was changed; restore it from a backup if it is damaged"));
+    return absl::Status(service.status().code(),
+                        absl::StrCat(service.status().message(), "; the data directory ", options.data_dir,
+                                     " is as it was: keep a copy, and restore a backup if it is damaged"));
   }
   return service;
 }

