@@ -9,6 +9,7 @@ import argparse
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ MIN_SUPPORT = "50"
 KEY_COLUMNS = "4-33"
 LEGAL_BASIS = "GDPR Art. 17(1)(b)"
 UNUSUAL = 3
+OUTPUT_CLOSED = "standard output was closed before the end"
 COLUMNS = ["--csv", DATA, "--key-columns", KEY_COLUMNS, "--one-hot", "diagnosis", "--subject-columns", "patient",
            "--id-column", "token"]
 
@@ -221,6 +223,8 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="also write the steps and their claims here")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: end the service, too
+    sys.stdout.reconfigure(errors="replace")  # a terminal that has no tick still gets its line
     report, stack, error = Report(), None, None
     report.title("Expunge: a memory that can prove it forgot")
     begin = time.monotonic()
@@ -229,6 +233,9 @@ def main():
         Demo(stack, report).run()
     except StepFailed as failure:
         error = str(failure)
+    except BrokenPipeError:  # nobody reads on, as with `| head`
+        error = OUTPUT_CLOSED
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (KeyError, ValueError, OSError, subprocess.TimeoutExpired) as failure:
         error = f"{type(failure).__name__}: {failure}"
     except KeyboardInterrupt:
@@ -237,7 +244,8 @@ def main():
         if stack is not None:
             stack.stop()
     summary = report.summary(time.monotonic() - begin, error)
-    if stack is not None and (error is not None or options.keep):
+    keep = options.keep or error not in (None, OUTPUT_CLOSED)
+    if stack is not None and keep:
         print(f"Everything is in {stack.directory} (the service's log: {stack.log})")
     elif stack is not None:
         stack.remove()

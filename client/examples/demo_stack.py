@@ -89,8 +89,10 @@ class Stack:
             os.unlink(port_file)
         with open(self.path("expunged.err"), "ab") as errors:
             self._server = subprocess.Popen(
-                [self._programs["expunged"], "--data-dir", self.path("data"), "--address", "127.0.0.1:0",
-                 "--port-file", port_file, "--log-file", self.log],
+                # setpriv, where there is one, ends the server with this process, however that ends.
+                [*(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []), self._programs["expunged"],
+                 "--data-dir", self.path("data"), "--address", "127.0.0.1:0", "--port-file", port_file, "--log-file",
+                 self.log],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
         while not os.path.exists(port_file):
             if self._server.poll() is not None:

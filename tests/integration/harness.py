@@ -42,7 +42,8 @@ class Server:
         port_file = os.path.join(self._directory, "port")
         with open(os.path.join(self._directory, "expunged.err"), "ab") as errors:
             self._process = subprocess.Popen(
-                [binary("expunged"), "--data-dir", os.path.join(self._directory, "data"), "--address", "127.0.0.1:0",
+                # setpriv, where there is one, ends the server with this process, however that ends.
+                [*(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []), binary("expunged"), "--data-dir", os.path.join(self._directory, "data"), "--address", "127.0.0.1:0",
                  "--port-file", port_file, "--log-file", os.path.join(self._directory, "expunged.log")],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
         end = time.monotonic() + TIMEOUT_S
@@ -66,10 +67,7 @@ class ProgramTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.mkdtemp(prefix="expunge-test-")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.directory)
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -116,11 +114,11 @@ class ServerTest(ProgramTest):
         super().setUpClass()
         cls.server = Server(cls.directory)
         cls.server.start()
+        cls.addClassCleanup(cls.stop_server)
 
     @classmethod
-    def tearDownClass(cls):
+    def stop_server(cls):
         code = cls.server.stop()
-        super().tearDownClass()
         if code != 0:
             raise AssertionError(f"expunged ended with exit code {code}")
 
