@@ -75,7 +75,7 @@ inside() {
 [[ -z $(git status --porcelain) ]] || echo "note: uncommitted changes are not part of the clean clone"
 mkdir -p "$(dirname "$dir")"
 step "Making a clean Debian 12 in $dir from $mirror (about 2 minutes)" \
-  debootstrap --variant=minbase --include=bash,git,ca-certificates bookworm "$dir" "$mirror"
+  unshare --mount --propagation private debootstrap --variant=minbase --include=bash,git,ca-certificates bookworm "$dir" "$mirror"
 copy_network_settings
 step "Cloning $(git describe --always) into it" git clone --quiet --no-hardlinks . "$dir/root/expunge"
 
