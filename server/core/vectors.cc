@@ -60,7 +60,7 @@ absl::Status CheckShape(const v1::PackedVectors& packed, const VectorShape& shap
 absl::Status NormalizeRow(const VectorShape& shape, uint32_t row, absl::Span<double> elements) {
   const absl::Status status = shape.role == VectorRole::kKey ? solver::NormalizeKey(shape.config, elements)
                                                              : solver::NormalizeValue(shape.config, elements);
-  if (status.ok()) return status;
+  if (status.ok()) return absl::OkStatus();
   const std::string path = absl::StrCat(shape.field, ".data[row ", row, "]");
   return MakeError(GetReason(status).value_or(Reason::kInternal), path,
                    absl::StrCat(path, ": ", std::string(status.message())));
