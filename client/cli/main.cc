@@ -123,7 +123,11 @@ int Run(int argc, char** argv) {
                                                           " --help' for options and examples")),
                   WantsJson(arguments));
   }
-  const absl::Status status = context.action();
+  absl::Status status = context.action();
+  if (status.ok() && std::fflush(stdout) != 0) {
+    status = UsageFailure("cannot write to standard output",
+                          "the call itself is done; give the output another place");
+  }
   return status.ok() ? static_cast<int>(kExitOk) : Report(status, context.json());
 }
 

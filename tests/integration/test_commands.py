@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import stat
+import subprocess
 
 from harness import ServerTest, binary, main
 
@@ -127,6 +128,13 @@ class CommandsTest(ServerTest):
         self.answer("cert", "keys", "--out", self.path("twice.pem"))
         self.assertIn("VERIFIED (OK)", self.expunge("cert", "verify", self.path("twice.json"), "--key", self.path("twice.pem")).stdout)
         self.run_program(binary("expunge-verify"), "--key", self.path("twice.pem"), self.path("twice.json"), code=0)
+
+    def test_output_that_cannot_be_written_is_told(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([binary("expunge"), "--server", self.server.address, "memory", "list"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot write to standard output", done.stderr)
 
     def test_a_memory_is_deleted_with_a_certificate(self):
         self.filled("doomed")
