@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "solver/exact_numbers.h"
 #include "solver/kernel.h"
 
 namespace expunge::attention {
@@ -17,6 +18,7 @@ constexpr double kOutward = 1 + 0x1p-20;
 
 // The double nearest to log(x): MPFR's result does not depend on the machine. REQUIRES: x > 0.
 double CorrectlyRoundedLog(double x) {
+  solver::FreeCachesAtThreadExit();
   mpfr_t value;
   mpfr_init2(value, 53);
   mpfr_set_d(value, x, MPFR_RNDN);

@@ -52,6 +52,17 @@ RoundedDouble RoundFloat(const Float& x) {
 
 }  // namespace
 
+void FreeCachesAtThreadExit() {
+  struct Caches {
+    ~Caches() {
+      flint_cleanup();
+      mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    }
+  };
+  thread_local const Caches caches;
+  static_cast<void>(caches);
+}
+
 RoundedDouble RoundToDouble(const Rational& x) {
   RoundedDouble rounded;
   rounded.value = RoundRational(x, MPFR_RNDN);

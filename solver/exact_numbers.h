@@ -13,6 +13,9 @@
 
 namespace expunge::solver {
 
+// GMP's friends keep caches for each thread; after this call, the calling thread frees them when it ends.
+void FreeCachesAtThreadExit();
+
 // Each owner converts to the C type of its library, and can be passed wherever that is expected.
 class Integer {
  public:

@@ -156,6 +156,7 @@ absl::StatusOr<Solution> SolveFromNothing(const Config& config, const TokenList&
     solution.proof.eta = 0x1p-53;
     return solution;
   }
+  FreeCachesAtThreadExit();
   SolveReport report;
   Problem problem(config, tokens);
   Partition partition = FirstPartition(&problem, options);
