@@ -37,6 +37,7 @@ enum class Reason {
   kPlaintextRefused,    // PERMISSION_DENIED    a plain-text call from beyond this machine
   kMessageTooLarge,     // RESOURCE_EXHAUSTED
   kMemoryFull,          // RESOURCE_EXHAUSTED   more tokens than a memory may hold
+  kTenantFull,          // RESOURCE_EXHAUSTED   more memories than a tenant may have
   kOverloaded,          // UNAVAILABLE          too many requests wait; try again
   kShuttingDown,        // UNAVAILABLE
   kDeadlineExceeded,    // DEADLINE_EXCEEDED    before work started

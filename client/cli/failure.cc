@@ -53,6 +53,8 @@ absl::string_view HintFor(Reason reason) {
       return "a memory of so many tokens needs a larger --ridge, chosen when it is created";
     case Reason::kMemoryFull:
       return "delete tokens, or start the service with a larger --max-tokens-per-memory";
+    case Reason::kTenantFull:
+      return "delete a memory that is no longer needed: expunge memory list shows them";
     case Reason::kPlaintextRefused:
       return "use a tunnel, or run expunge on the machine of the service";
     case Reason::kOverloaded:

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "certificate/check_payload.h"
 #include "certificate/envelope.h"
 #include "server/core/handles.h"
 #include "server/core/records.h"
@@ -109,6 +110,11 @@ v1::Certificate Change::Issue(const MemoryView& before, const certificate::State
 }
 
 absl::Status Change::Commit(const google::protobuf::Message& answer, absl::string_view memory_pseudonym) {
+  for (const auto& [name, payload] : payloads_) {
+    if (certificate::CheckPayload(payload) == certificate::VerifyReason::kOk) continue;
+    return MakeError(Reason::kInternal, "",
+                     "a certificate's payload failed its own check; nothing was changed");
+  }
   for (const auto& [memory, snapshot] : snapshots_) {
     if (snapshot == nullptr) chains_.erase(memory);
   }

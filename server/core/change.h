@@ -39,7 +39,7 @@ class Change {
 
   // Writes the batch, with `answer` for the request id if there is one, and makes the change visible.
   // `memory_pseudonym`: what the request's record keeps for retries of Add; else empty.
-  // Cost: one fsync. Returns: kStorageFailed.
+  // Cost: one fsync. Returns: kStorageFailed; kInternal if a payload would not verify.
   [[nodiscard]] absl::Status Commit(const google::protobuf::Message& answer,
                                     absl::string_view memory_pseudonym = "");
 

@@ -25,7 +25,7 @@ absl::Status CheckRoomForMemory(const Context& context, const Tenant& tenant, co
     return MakeError(Reason::kMemoryExists, "memory_id", "the tenant has a memory of this name");
   }
   if (tenant.All().size() < context.options.max_memories_per_tenant) return absl::OkStatus();
-  return MakeError(Reason::kMemoryFull, "parent",
+  return MakeError(Reason::kTenantFull, "parent",
                    absl::StrCat("the tenant has ", context.options.max_memories_per_tenant,
                                 " memories, the most that it may have; delete one first"));
 }

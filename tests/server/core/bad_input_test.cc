@@ -244,7 +244,7 @@ TEST_F(BadInputTest, MemoriesAndCertificates) {
                       r->set_memory_id("cells");
                     }),
                     Reason::kMemoryExists, "memory_id"));
-  EXPECT_TRUE(Fails(CreateChanged([](auto* r) { r->set_parent(kTenant); }), Reason::kMemoryFull, "parent"));
+  EXPECT_TRUE(Fails(CreateChanged([](auto* r) { r->set_parent(kTenant); }), Reason::kTenantFull, "parent"));
   v1::DeleteMemoryRequest remove;
   remove.set_name("tenants/acme/memories/none");
   EXPECT_TRUE(Fails(service_->DeleteMemory(remove).status(), Reason::kMemoryUnknown, "name"));
