@@ -62,6 +62,9 @@ absl::StatusOr<v1::CreateMemoryResponse> CreateMemory(Context& context,
 }
 
 absl::StatusOr<v1::GetMemoryResponse> GetMemory(const Context& context, const v1::GetMemoryRequest& request) {
+  if (!v1::MemoryView_IsValid(request.view())) {
+    return MakeError(Reason::kOutOfRange, "view", "view is none of the views of memories");
+  }
   EXPUNGE_ASSIGN_OR_RETURN(const Snapshot snapshot, FindMemory(context, request.name(), "name"));
   v1::GetMemoryResponse response;
   *response.mutable_memory() = snapshot->ToProto(request.view() == v1::MEMORY_VIEW_FULL);

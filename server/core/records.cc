@@ -102,7 +102,9 @@ absl::StatusOr<DecodedMemory> DecodeMemory(const storage::v1::MemoryRecord& reco
   identity.tenant = record.tenant();
   identity.memory = record.memory();
   identity.config = ConfigFromRecord(record.config());
-  EXPUNGE_RETURN_IF_ERROR(solver::ValidateConfig(identity.config));
+  if (!solver::ValidateConfig(identity.config).ok()) {
+    return absl::InvalidArgumentError("the configuration is none that a memory can have");
+  }
   identity.create_time = absl::FromUnixNanos(record.create_time_unix_nanos());
   EXPUNGE_ASSIGN_OR_RETURN(identity.audit_key, RequireDigest(record.audit_key(), "the audit key"));
   identity.pseudonym = MemoryPseudonym(identity.audit_key, identity.Name());

@@ -79,8 +79,18 @@ absl::Status CheckSigningKey(const Context& context) {
   return context.store->Commit(std::move(transaction));
 }
 
-absl::Status LoadTenants(Context* context) {
+// What the certificates of one tenant say as a whole.
+struct CertificateList {
+  Tenant* tenant = nullptr;
+  uint64_t count = 0;
+  std::map<std::string, Digest> last_payloads;  // SHA-256, by the memory's id
+};
+using CertificateLists = std::map<std::string, CertificateList>;  // by the tenant's handle
+
+// Makes the tenants; their lists are still empty.
+absl::StatusOr<CertificateLists> LoadTenants(Context* context) {
   EXPUNGE_ASSIGN_OR_RETURN(const Records tenants, ReadAll(*context->store, Table::kMeta, kTenantPrefix));
+  CertificateLists lists;
   for (const auto& [handle, bytes] : tenants) {
     storage::v1::TenantRecord record;
     if (!record.ParseFromString(bytes)) return Corrupt("a tenant's record is unreadable");
@@ -89,8 +99,9 @@ absl::Status LoadTenants(Context* context) {
     Tenant& tenant = context->tenants.FindOrAdd(record.name(), expected);
     const std::lock_guard lock(tenant.writer());
     tenant.set_next_certificate(record.next_certificate());
+    lists[handle].tenant = &tenant;
   }
-  return absl::OkStatus();
+  return lists;
 }
 
 absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdentity& memory) {
@@ -136,6 +147,9 @@ absl::Status CheckBySolving(const MemoryView& view) {
 absl::StatusOr<Snapshot> LoadView(const Context& context,
                                   const std::shared_ptr<const MemoryIdentity>& memory) {
   EXPUNGE_ASSIGN_OR_RETURN(HeldTokens tokens, LoadTokens(context, *memory));
+  if (!solver::ValidateRidge(memory->config, tokens.size()).ok()) {
+    return absl::InvalidArgumentError("it has more tokens than its ridge allows");
+  }
   const absl::StatusOr<std::string> bytes = context.store->Get(Table::kStates, AsView(memory->pseudonym));
   if (absl::IsNotFound(bytes.status())) return absl::InvalidArgumentError("its state is missing");
   EXPUNGE_RETURN_IF_ERROR(bytes.status());
@@ -169,6 +183,53 @@ absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const std
   return absl::OkStatus();
 }
 
+// Takes up the next record of the table. Numbers begin at 1 and have no gap.
+absl::Status CountCertificate(const Context& context, absl::string_view key, absl::string_view value,
+                              CertificateLists* lists) {
+  const auto list = lists->find(std::string(key.substr(0, sizeof(Digest))));
+  if (list == lists->end()) return Corrupt("a certificate belongs to no tenant");
+  CertificateList& certificates = list->second;
+  if (key != CertificateKey(certificates.tenant->handle(), certificates.count + 1)) {
+    return Corrupt("a certificate is missing");
+  }
+  ++certificates.count;
+  storage::v1::CertificateRecord record;
+  if (!record.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+    return Corrupt("a certificate's record is unreadable");
+  }
+  if (record.key_id() != context.key_id) return Corrupt("a certificate names another signing key");
+  certificates.last_payloads[record.memory()] = Sha256(record.payload());
+  return absl::OkStatus();
+}
+
+// The tenant counts its certificates, and each memory remembers the hash of its latest.
+absl::Status CheckChains(const CertificateList& certificates) {
+  Tenant& tenant = *certificates.tenant;
+  const std::lock_guard lock(tenant.writer());
+  if (tenant.next_certificate() != certificates.count + 1) return Corrupt("a certificate is missing");
+  for (const auto& [memory, chain] : tenant.chains()) {
+    const auto last = certificates.last_payloads.find(memory);
+    // A memory without a certificate may have the name of one that is gone.
+    const bool none = chain.next_sequence == 1 || last == certificates.last_payloads.end();
+    if (chain.last_payload_sha256 == (none ? Digest{} : last->second)) continue;
+    return CorruptMemory(AsView(tenant.Find(memory)->identity().pseudonym),
+                         "its latest certificate is not the one that it remembers");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCertificates(const Context& context, CertificateLists lists) {
+  absl::Status outcome;
+  EXPUNGE_RETURN_IF_ERROR(
+      context.store->Scan(Table::kCertificates, "", "", [&](absl::string_view key, absl::string_view value) {
+        outcome = CountCertificate(context, key, value, &lists);
+        return outcome.ok();
+      }));
+  EXPUNGE_RETURN_IF_ERROR(outcome);
+  for (const auto& [handle, certificates] : lists) EXPUNGE_RETURN_IF_ERROR(CheckChains(certificates));
+  return absl::OkStatus();
+}
+
 // Tokens or states of a memory that is gone would be data that was to be erased.
 absl::Status CheckNoStrays(const Context& context, const Records& memories) {
   absl::Status outcome;
@@ -189,7 +250,7 @@ absl::Status CheckNoStrays(const Context& context, const Records& memories) {
 absl::Status Recover(Context* context) {
   EXPUNGE_RETURN_IF_ERROR(LoadSecret(context));
   EXPUNGE_RETURN_IF_ERROR(CheckSigningKey(*context));
-  EXPUNGE_RETURN_IF_ERROR(LoadTenants(context));
+  EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context));
   EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));
   for (const auto& [pseudonym, bytes] : memories) {
     const absl::Status status = LoadMemory(context, pseudonym, bytes);
@@ -197,7 +258,8 @@ absl::Status Recover(Context* context) {
     if (absl::IsInvalidArgument(status)) return CorruptMemory(pseudonym, std::string(status.message()));
     EXPUNGE_RETURN_IF_ERROR(status);
   }
-  return CheckNoStrays(*context, memories);
+  EXPUNGE_RETURN_IF_ERROR(CheckNoStrays(*context, memories));
+  return CheckCertificates(*context, std::move(lists));
 }
 
 }  // namespace expunge::core

@@ -245,6 +245,17 @@ TEST_F(BadInputTest, MemoriesAndCertificates) {
                     }),
                     Reason::kMemoryExists, "memory_id"));
   EXPECT_TRUE(Fails(CreateChanged([](auto* r) { r->set_parent(kTenant); }), Reason::kTenantFull, "parent"));
+  v1::GetMemoryRequest describe;
+  describe.set_name(kMemory);
+  describe.set_view(static_cast<v1::MemoryView>(3));
+  EXPECT_TRUE(Fails(service_->GetMemory(describe).status(), Reason::kOutOfRange, "view"));
+  v1::ListCertificatesRequest list;
+  list.set_parent(kTenant);
+  list.set_kind(static_cast<v1::CertificateKind>(5));
+  EXPECT_TRUE(Fails(service_->ListCertificates(list).status(), Reason::kOutOfRange, "kind"));
+  list.clear_kind();
+  list.set_memory("tenants/other/memories/cells");
+  EXPECT_TRUE(Fails(service_->ListCertificates(list).status(), Reason::kNameMalformed, "memory"));
   v1::DeleteMemoryRequest remove;
   remove.set_name("tenants/acme/memories/none");
   EXPECT_TRUE(Fails(service_->DeleteMemory(remove).status(), Reason::kMemoryUnknown, "name"));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -93,6 +95,45 @@ TEST_F(ErasureTest, PurgeRemovesEveryTokenOfTheSubjectInAllMemories) {
   EXPECT_TRUE(Fails(Purge("eve").status(), Reason::kSubjectUnknown, "subject"));
   // Whoever shared a token with the subject lost that token alone.
   EXPECT_TRUE(Fails(Purge("ann").status(), Reason::kSubjectUnknown, "subject"));
+}
+
+// A payload that failed its own check would make a memory from which nothing can be removed.
+TEST_F(ErasureTest, EveryConfigurationThatIsAcceptedCanBeErasedFrom) {
+  constexpr double kTiny = std::numeric_limits<double>::denorm_min();
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  int made = 0;
+  for (const double gamma : {kTiny, 1.0, kLargest}) {
+    for (const double box : {kTiny, 0.25, 1.0, kLargest, 0.0, -1.0}) {  // 0: s = 1; -1: s = 2^31
+      for (const double ridge : {1e-8, 1.0}) {
+        v1::MemoryConfig config = SmallConfig();
+        config.set_gamma(gamma);
+        config.set_ridge(ridge);
+        if (box > 0) {
+          config.set_box_bound(box);
+        } else {
+          config.set_min_support(box == 0 ? 1 : uint32_t{1} << 31);
+        }
+        const std::string id = "m" + std::to_string(made++);
+        SCOPED_TRACE(id + " gamma " + std::to_string(gamma) + " box " + std::to_string(box));
+        Create(id, config);
+        const std::string memory = std::string(kTenant) + "/memories/" + id;
+        std::vector<Point> points = MakePoints("p", 5);
+        points.push_back({"twin", {"twin"}, points[0].x, points[0].y, 1e100});
+        points.push_back({"far", {"far"}, 1e150, -1e150, -1e100});
+        points.push_back({"tiny", {"tiny"}, kTiny, -kTiny, 0});
+        Add(memory, points);
+        EXPECT_NE(VerifiedPayload(Certify(memory)), "");
+        EXPECT_NE(VerifiedPayload(Delete(memory, {"twin", "far", "tiny"}).certificate()), "");
+        v1::DeleteMemoryRequest remove;
+        remove.set_name(memory);
+        const auto removed = service_->DeleteMemory(remove);
+        ASSERT_TRUE(removed.ok()) << removed.status();
+        EXPECT_NE(VerifiedPayload(removed->certificate()), "");
+      }
+    }
+  }
+  EXPECT_EQ(made, 36);
+  EXPECT_TRUE(TryOpen().ok());
 }
 
 TEST_F(ErasureTest, CertificatesOfAMemoryFormAChain) {

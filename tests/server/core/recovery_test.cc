@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -138,6 +139,63 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   EXPECT_TRUE(hashed.ok()) << hashed;
   options_.recover_by_solving = true;
   EXPECT_TRUE(Fails(TryOpen(), Reason::kStorageCorrupt, ""));
+}
+
+TEST_F(RecoveryTest, RefusesAConfigurationThatNoMemoryCanHave) {
+  const absl::Status status = StartWith<storage::v1::MemoryRecord>(
+      Table::kMemories, [](storage::v1::MemoryRecord* memory) { memory->mutable_config()->set_gamma(-1); });
+  EXPECT_TRUE(Fails(status, Reason::kStorageCorrupt, ""));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(pseudonym_));
+}
+
+TEST_F(RecoveryTest, RefusesMissingForeignAndChangedCertificates) {
+  Delete(kMemory, {"a3"});
+  Delete(kMemory, {"a4"});
+  std::map<std::string, storage::v1::CertificateRecord> certificates;
+  for (const auto& [place, value] : DumpStore()) {
+    if (place.first != static_cast<int>(Table::kCertificates)) continue;
+    ASSERT_TRUE(certificates[place.second].ParseFromString(value));
+  }
+  ASSERT_EQ(certificates.size(), 2U);
+  const std::string first = certificates.begin()->first;
+  const std::string second = certificates.rbegin()->first;
+  using Damage = std::function<void(storage::Transaction*)>;
+  const auto put = [&](const std::string& key, const storage::v1::CertificateRecord& record) -> Damage {
+    return
+        [=](auto* transaction) { transaction->Put(Table::kCertificates, key, record.SerializeAsString()); };
+  };
+  storage::v1::CertificateRecord altered = certificates[second];
+  altered.mutable_payload()->back() ^= 1;
+  storage::v1::CertificateRecord foreign_key = certificates[first];
+  foreign_key.set_key_id(std::string(64, '0'));
+  const std::vector<Damage> damages = {
+      [&](auto* transaction) { transaction->Delete(Table::kCertificates, first); },
+      [&](auto* transaction) { transaction->Delete(Table::kCertificates, second); },
+      [&](auto* transaction) { transaction->Put(Table::kCertificates, first, "\xff"); },
+      put(std::string(40, 'x'), certificates[first]),
+      put(second, altered),
+      put(second, certificates[first]),
+      put(first, foreign_key),
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    EXPECT_TRUE(Fails(Write(damages[i]), Reason::kStorageCorrupt, "")) << i;
+    const absl::Status restored = Write([&](storage::Transaction* transaction) {
+      transaction->Delete(Table::kCertificates, std::string(40, 'x'));
+      for (const auto& [key, record] : certificates) put(key, record)(transaction);
+    });
+    ASSERT_TRUE(restored.ok()) << i << restored;
+  }
+}
+
+TEST_F(RecoveryTest, AcceptsAMemoryWithTheNameOfOneThatIsGone) {
+  v1::DeleteMemoryRequest remove;
+  remove.set_name(kMemory);
+  ASSERT_TRUE(service_->DeleteMemory(remove).ok());
+  Create("cells");
+  ASSERT_TRUE(TryOpen().ok());
+  Add(kMemory, MakePoints("b", 3));
+  Delete(kMemory, {"b0"});
+  EXPECT_TRUE(TryOpen().ok());
 }
 
 TEST_F(RecoveryTest, RefusesAMissingState) {
