@@ -28,6 +28,19 @@ double CorrectlyRoundedLog(double x) {
   return result;
 }
 
+// An upper bound of |x|_2, without squares that leave the range of a double. Scaled in place.
+double NormUpper(std::vector<double>* x) {
+  double largest = 0;
+  for (const double v : *x) largest = std::max(largest, std::fabs(v));
+  if (largest == 0) return 0;
+  double squares = 0;
+  for (double& v : *x) {
+    v /= largest;
+    squares += v * v;
+  }
+  return largest * std::sqrt(squares) * kOutward + std::numeric_limits<double>::denorm_min();
+}
+
 }  // namespace
 
 SupportSet::SupportSet(const solver::MemoryState& state)
@@ -53,28 +66,31 @@ SupportSet::SupportSet(const solver::MemoryState& state)
       high[k] = std::max(high[k], token.value[k]);
     }
   }
-  double spread = 0;
-  double norm = 0;
+  std::vector<double> spread(value_dimension_, 0.0);
+  std::vector<double> magnitude(value_dimension_, 0.0);
   for (uint32_t k = 0; k < value_dimension_ && !tokens_.empty(); ++k) {
-    spread += (high[k] - low[k]) * (high[k] - low[k]);
-    const double magnitude = std::max(std::fabs(low[k]), std::fabs(high[k]));
-    norm += magnitude * magnitude;
+    spread[k] = high[k] - low[k];
+    magnitude[k] = std::max(std::fabs(low[k]), std::fabs(high[k]));
   }
-  value_spread_upper_ = std::sqrt(spread) * kOutward;
-  value_norm_upper_ = std::sqrt(norm) * kOutward;
+  value_spread_upper_ = NormUpper(&spread);
+  value_norm_upper_ = NormUpper(&magnitude);
 }
 
 // docs/math/readout.md. `logit_scale` >= |log a_i| + |logit_i| for every term that is not 0.
 double SupportSet::ErrorBound(double logit_scale) const {
   if (!(eta_ < 0.01)) return std::numeric_limits<double>::infinity();
   const double m = static_cast<double>(tokens_.size());
-  const double logit_error = kRoundoff * ((static_cast<double>(key_dimension_) + 8) * logit_scale + 800);
+  const double d = static_cast<double>(key_dimension_);
+  // Squares below the normal range have an absolute error.
+  const double logit_error = kRoundoff * ((d + 8) * logit_scale + 800) + d * (0x1p-1073 * gamma_);
   double relative = 1;  // both readouts are in the convex hull of the values
   if (logit_error < 0.01) {
     const double weight_error = 1.02 * (logit_error + 0x1p-49);
     relative = std::min(1.0, 2 * eta_ / (1 - eta_) + 2 * weight_error / (1 - weight_error) + m * 1e-300);
   }
-  return (relative * value_spread_upper_ + (2 * m + 4) * kRoundoff * value_norm_upper_) * kOutward;
+  const double underflow = (m + 8) * static_cast<double>(value_dimension_) * 0x1p-1074;
+  return (relative * value_spread_upper_ + (2 * m + 4) * kRoundoff * value_norm_upper_) * kOutward +
+         underflow;
 }
 
 ReadoutResult SupportSet::Read(absl::Span<const double> query, bool with_contributions) const {

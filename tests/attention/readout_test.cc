@@ -67,13 +67,13 @@ double ExactError(const solver::MemoryState& state, const testing::ExactOptimum&
       mpfr_add(sums[k].get(), sums[k].get(), product.get(), MPFR_RNDN);
     }
   }
-  double squares = 0;
+  double norm = 0;
   for (size_t k = 0; k < dv; ++k) {
     mpfr_div(term.get(), sums[k].get(), total.get(), MPFR_RNDN);
     mpfr_sub_d(term.get(), term.get(), output[k], MPFR_RNDN);
-    squares += std::pow(mpfr_get_d(term.get(), MPFR_RNDA), 2);
+    norm = std::hypot(norm, mpfr_get_d(term.get(), MPFR_RNDA));  // squares may underflow
   }
-  return std::sqrt(squares);
+  return norm;
 }
 
 class ReadoutTest : public ::testing::TestWithParam<DataKind> {};
@@ -98,6 +98,26 @@ TEST_P(ReadoutTest, StaysWithinItsBoundOfTheExactReadout) {
 
 std::string KindName(const ::testing::TestParamInfo<DataKind>& info) { return testing::Name(info.param); }
 INSTANTIATE_TEST_SUITE_P(Kinds, ReadoutTest, ::testing::ValuesIn(testing::kAllDataKinds), KindName);
+
+// Squares of such values are 0 in doubles.
+TEST(SupportSetTest, TheBoundHoldsForTinyValues) {
+  for (const double scale : {1e-170, 1e-200, 1e-310}) {
+    const solver::Config config = testing::MakeConfig(2, 3, {2, 0});
+    solver::TokenList tokens = testing::MakeTokens(DataKind::kGaussian, 6, 2, 3, 4);
+    for (auto& token : tokens) {
+      auto small = std::make_shared<solver::Token>(*token);
+      for (double& v : small->value) v *= scale;
+      token = small;
+    }
+    const solver::MemoryState state = Solved(config, tokens);
+    const auto oracle = testing::SolveByEnumeration(config, state.tokens);
+    const ReadoutResult result = SupportSet(state).Read(std::vector<double>{0.3, 0.1}, false);
+    const double error = ExactError(state, oracle, {0.3, 0.1}, result.output);
+    ASSERT_GT(error, 0.0);
+    EXPECT_LE(error, result.error_bound) << scale;
+    EXPECT_LT(result.error_bound, scale * 1e-10 + 1e-320) << scale;
+  }
+}
 
 TEST(SupportSetTest, TheBoundIsUsefulNearTheData) {
   const solver::MemoryState state =
