@@ -193,10 +193,11 @@ void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n,
   }
 }
 
-double ApproxKernelError(size_t d) {
+double ApproxKernelError(size_t d, double gamma) {
   // Relative error of gamma |x - y|^2: (d + 4) u; t exp(-t) <= 1/e < 0.37; exponential 2^-49, rounding of the
-  // exact kernel u.
-  return (0.5 * static_cast<double>(d + 4) + 20) * 0x1p-53;
+  // exact kernel u. A square below the normal range has an absolute error, which a gamma near the other end
+  // of the range makes felt.
+  return (0.5 * static_cast<double>(d + 4) + 20) * 0x1p-53 + static_cast<double>(d) * (0x1p-1073 * gamma);
 }
 
 }  // namespace expunge::solver

@@ -26,12 +26,12 @@ namespace expunge::solver {
 [[nodiscard]] double ExpOfNegative(double t);
 
 // out[j] = k(x, column j) for j < n, where element k of column j is at columns[k * stride + j].
-// |out[j] - ExactKernel| <= ApproxKernelError(d). Cost: 3 d n flops, vectorised.
+// |out[j] - ExactKernel| <= ApproxKernelError(d, gamma). Cost: 3 d n flops, vectorised.
 void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n, size_t stride, double gamma,
                      double* out);
 
 // Absolute error of ApproxKernelRow against the correctly rounded kernel.
-[[nodiscard]] double ApproxKernelError(size_t d);
+[[nodiscard]] double ApproxKernelError(size_t d, double gamma);
 
 }  // namespace expunge::solver
 

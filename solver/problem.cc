@@ -47,7 +47,7 @@ Problem::Problem(const Config& config, const TokenList& tokens)
       gamma_(config.gamma),
       ridge_(config.ridge),
       box_(ExactBoxBound(config.box)),
-      approx_error_(ApproxKernelError(d_)),
+      approx_error_(ApproxKernelError(d_, gamma_)),
       keys_(n_ * d_),
       columns_(n_ * d_) {
   for (size_t i = 0; i < n_; ++i) {

@@ -142,9 +142,24 @@ TEST(ApproxKernelTest, StaysWithinItsBound) {
         double approx = 0;
         ApproxKernelRow(p.x.data(), p.y.data(), d, 1, 1, p.gamma, &approx);
         const double exact = ExactKernel(p.x.data(), p.y.data(), d, p.gamma);
-        ASSERT_LE(std::fabs(approx - exact), ApproxKernelError(d)) << "d " << d << " scale " << scale;
+        ASSERT_LE(std::fabs(approx - exact), ApproxKernelError(d, p.gamma))
+            << "d " << d << " scale " << scale;
       }
     }
+  }
+}
+
+// Squares of differences near 2^-512 are subnormal: their absolute error, times a gamma near 2^1024, is felt.
+TEST(ApproxKernelTest, StaysWithinItsBoundWhereSquaresAreSubnormal) {
+  constexpr size_t kD = 2000;
+  const double gamma = std::numeric_limits<double>::max();
+  for (const double scale : {0x1.7p-538, 0x1.fp-538, 0x1.7p-520, 0x1p-518}) {
+    const std::vector<double> x(kD, scale);
+    const std::vector<double> y(kD, 0.0);
+    double approx = 0;
+    ApproxKernelRow(x.data(), y.data(), kD, 1, 1, gamma, &approx);
+    const double exact = ExactKernel(x.data(), y.data(), kD, gamma);
+    ASSERT_LE(std::fabs(approx - exact), ApproxKernelError(kD, gamma)) << scale;
   }
 }
 
