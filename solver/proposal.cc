@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kSmoTolerance = 1e-6;  // of the largest KKT violation
 constexpr double kActiveTolerance = 1e-13;
-constexpr int kBlockRounds = 15;
-constexpr size_t kBlockEntries = 32;
+constexpr int kPatience = 5;
 
 class Proposer {
  public:
@@ -28,7 +27,7 @@ class Proposer {
     Optimise();
     StartActiveSet();
     const size_t limit = 4 * n_ + 1000;
-    for (size_t round = 0; round < limit && Step(round); ++round) {
+    for (size_t round = 0; round < limit && Step(); ++round) {
     }
     return partition_;
   }
@@ -122,17 +121,49 @@ class Proposer {
   }
 
   // One change of the working set; false when there is none left to make.
-  bool Step(size_t round) {
+  bool Step() {
     if (partition_.margin.empty()) return EnterViolators(std::numeric_limits<double>::quiet_NaN(), 1);
     double h = 0;
     if (!SolveMargin(&h)) return false;
-    const bool block = round < kBlockRounds;
-    if (block ? DropAllBlocked() : StepToFirstBlock()) return true;
+    if (block_) {
+      const int outcome = ExchangeAll(h);
+      if (outcome >= 0) return outcome > 0;
+    }
+    if (StepToFirstBlock()) return true;
+    TakeTargets();
+    return EnterViolators(h, stalled_ == 0 ? 4 : 1);
+  }
+
+  void TakeTargets() {
     for (size_t k = 0; k < partition_.margin.size(); ++k) {
       weights_[partition_.margin[k]] = target_[static_cast<Eigen::Index>(k)];
     }
-    const size_t entries = block ? kBlockEntries : stalled_ == 0 ? 4 : 1;
-    return EnterViolators(h, entries);
+  }
+
+  // Block principal pivoting (Kim and Park, SIAM J. Sci. Comput. 33, 2011): all tokens on the wrong side
+  // change at once, while that lowers their number or for a few rounds more. 0: there are none; 1: exchanged;
+  // -1: give up.
+  int ExchangeAll(double h) {
+    size_t wrong = 0;
+    for (size_t k = 0; k < partition_.margin.size(); ++k) {
+      const double target = target_[static_cast<Eigen::Index>(k)];
+      wrong += target > 0 && target < box_ ? 0 : 1;
+    }
+    TakeTargets();
+    const std::vector<std::pair<double, uint32_t>> violators = Violators(h);
+    wrong += violators.size();
+    if (wrong == 0) return 0;
+    if (wrong < fewest_wrong_) {
+      fewest_wrong_ = wrong;
+      patience_ = kPatience;
+    } else if (--patience_ < 0) {
+      block_ = false;
+      return -1;
+    }
+    DropAllBlocked();
+    for (const auto& [violation, j] : violators) SetClass(j, TokenClass::kMargin);
+    partition_.RefreshLists();
+    return 1;
   }
 
   // target_ = the margin weights that solve (B); h.
@@ -201,6 +232,20 @@ class Proposer {
     return stalled_ < 64;
   }
 
+  // Tokens outside S that violate the KKT conditions, with the negative of their violation.
+  std::vector<std::pair<double, uint32_t>> Violators(double h) {
+    gradient_ = error_part_;
+    for (const uint32_t i : partition_.margin) AddRow(i, weights_[i], &gradient_);
+    std::vector<std::pair<double, uint32_t>> violators;
+    for (uint32_t j = 0; j < n_; ++j) {
+      if (partition_.classes[j] == TokenClass::kMargin) continue;
+      const double slack = gradient_[j] - h;
+      const double violation = partition_.classes[j] == TokenClass::kReserve ? -slack : slack;
+      if (violation > kActiveTolerance) violators.emplace_back(-violation, j);
+    }
+    return violators;
+  }
+
   // Lets the worst tokens outside S enter it; false if none violates the KKT conditions. h = NaN: S is empty,
   // and the worst pair enters.
   bool EnterViolators(double h, size_t entries) {
@@ -247,6 +292,9 @@ class Proposer {
   std::vector<double> error_part_;  // C_n * sum of H_e over E
   Partition partition_;
   Eigen::VectorXd target_;
+  bool block_ = true;  // ExchangeAll still makes progress
+  size_t fewest_wrong_ = std::numeric_limits<size_t>::max();
+  int patience_ = kPatience;
   int stalled_ = 0;  // steps of length zero in a row
 };
 

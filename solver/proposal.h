@@ -1,9 +1,9 @@
 // A partition from floating-point arithmetic: nearly always the right one, and never trusted.
 //
 // Method.  Sequential minimal optimisation with second-order selection (Fan, Chen and Lin, JMLR 6, 2005) from
-// the vertex that fills the box in order, then a primal active-set method with a fresh Cholesky factor of
-// H_SS at every step. Steps are clamped to [0, 1] and weights to [0, C_n]; limits on both loops end it
-// whatever rounding does.
+// the vertex that fills the box in order, then block principal pivoting (Kim and Park, SIAM J. Sci. Comput.
+// 33, 2011) while it makes progress, then a primal active-set method, with a Cholesky factor of H_SS. Steps
+// are clamped to [0, 1] and weights to [0, C_n]; limits on both loops end it whatever rounding does.
 #ifndef EXPUNGE_SOLVER_PROPOSAL_H_
 #define EXPUNGE_SOLVER_PROPOSAL_H_
 

@@ -1,9 +1,14 @@
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <algorithm>
 
 #include "solver/support_solution.h"
 
 namespace expunge::solver {
 namespace {
+
+// From this |S| on, refinement on a factor in doubles: O(m^2) in balls instead of O(m^3).
+constexpr slong kRefineFrom = 64;
 
 // Unknowns scaled by the denominator q of C_n = p/q, so that all data are exact: y = q a_S and z = -q h solve
 //     H_SS y + z 1 = -p K_SE 1,    1'y = q - p |E|.
@@ -20,6 +25,7 @@ class BallSolution final : public SupportSolution {
 
   bool Solve() {
     const auto m = static_cast<slong>(margin_.size());
+    if (m >= kRefineFrom && Refine()) return true;
     arb_mat_t matrix;
     arb_mat_t rhs;
     arb_mat_init(matrix, m + 1, m + 1);
@@ -36,10 +42,7 @@ class BallSolution final : public SupportSolution {
       const Ball sum = BoxedSum(margin_[i]);
       arb_neg(arb_mat_entry(rhs, i, 0), sum);
     }
-    Integer mass(error_.size());
-    fmpz_mul(mass, mass, problem_.box().numerator());
-    fmpz_sub(mass, problem_.box().denominator(), mass);
-    arb_set_fmpz(arb_mat_entry(rhs, m, 0), mass);
+    arb_set_fmpz(arb_mat_entry(rhs, m, 0), Mass());
     const bool solved = arb_mat_solve(solution_, matrix, rhs, precision_) != 0;
     arb_mat_clear(matrix);
     arb_mat_clear(rhs);
@@ -88,6 +91,129 @@ class BallSolution final : public SupportSolution {
   }
 
  private:
+  // q - p |E|.
+  Integer Mass() const {
+    Integer mass(error_.size());
+    fmpz_mul(mass, mass, problem_.box().numerator());
+    fmpz_sub(mass, problem_.box().denominator(), mass);
+    return mass;
+  }
+
+  // Newton's method with a Cholesky factor in doubles and residuals in balls; the radius of the result is the
+  // bound (4.2) of docs/math/canonical.md. False if the factorisation breaks down.
+  bool Refine() {
+    const auto m = static_cast<Eigen::Index>(margin_.size());
+    Eigen::MatrixXd h(m, m);
+    for (Eigen::Index i = 0; i < m; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j) h(i, j) = h(j, i) = problem_.Kernel(margin_[i], margin_[j]);
+    }
+    Eigen::MatrixXd regular = h;
+    regular.diagonal().array() += problem_.ridge();
+    const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(regular);  // in place
+    if (factor.info() != Eigen::Success) return false;
+    const Eigen::VectorXd u = factor.solve(Eigen::VectorXd::Ones(m));
+    const double t = u.sum();
+
+    const InverseBounds inverse = BoundInverse();
+    std::vector<Ball> rhs;
+    for (const uint32_t i : margin_) rhs.push_back(BoxedSum(i));
+    const slong precision = precision_ + 32;
+    std::vector<Ball> iterate(margin_.size() + 1);
+    Ball least;
+    arb_pos_inf(least);
+    for (int round = 0; round < 40; ++round) {
+      const Residual residual = Evaluate(h, rhs, iterate, precision);
+      Ball weight_error;
+      arb_mul(weight_error, residual.norm, inverse.full, precision_);
+      arb_addmul(weight_error, residual.sigma_magnitude, inverse.root, precision_);
+      Ball twice;
+      arb_mul_2exp_si(twice, weight_error, 1);
+      if (arb_lt(weight_error, least)) {
+        Ball h_error;
+        arb_mul(h_error, residual.norm, inverse.root, precision_);
+        arb_addmul(h_error, residual.sigma_magnitude, inverse.of_one, precision_);
+        for (size_t k = 0; k <= margin_.size(); ++k) {
+          arb_struct* out = arb_mat_entry(solution_, static_cast<slong>(k), 0);
+          arb_set(out, iterate[k]);
+          arb_add_error(out, k < margin_.size() ? weight_error : h_error);
+        }
+      }
+      if (round > 1 && !arb_lt(twice, least)) break;
+      least = weight_error;
+      const Eigen::VectorXd step = factor.solve(residual.r);
+      const double delta = (residual.sigma - step.sum()) / t;
+      for (Eigen::Index k = 0; k < m; ++k) Correct(step[k] + delta * u[k], precision, &iterate[k]);
+      Correct(-delta, precision, &iterate[margin_.size()]);
+    }
+    return arb_is_finite(least) != 0;
+  }
+
+  static void Correct(double step, slong precision, Ball* x) {
+    const Float correction(step);
+    arb_add_arf(*x, *x, correction, precision);
+    mag_zero(arb_radref(static_cast<arb_struct*>(*x)));  // any number will do as an iterate
+  }
+
+  // Enclosures of 1/lambda, ((1 + ridge)/lambda)^1/2 and 1 + ridge.
+  struct InverseBounds {
+    Ball full;
+    Ball root;
+    Ball of_one;
+  };
+  InverseBounds BoundInverse() const {
+    InverseBounds out;
+    Ball lambda;
+    arb_set_ui(lambda, margin_.size());
+    arb_mul_2exp_si(lambda, lambda, -54);
+    arb_set_d(out.of_one, problem_.ridge());
+    arb_sub(lambda, out.of_one, lambda, precision_);
+    arb_add_ui(out.of_one, out.of_one, 1, precision_);
+    arb_inv(out.full, lambda, precision_);
+    arb_div(out.root, out.of_one, lambda, precision_);
+    arb_sqrt(out.root, out.root, precision_);
+    return out;
+  }
+
+  // Of the iterate: the residuals, roughly, and enclosures of |r|_2 and |sigma| that hold for the exact ones.
+  struct Residual {
+    Eigen::VectorXd r;
+    double sigma = 0;
+    Ball norm;
+    Ball sigma_magnitude;
+  };
+  // `boxed` = p K_SE 1.
+  Residual Evaluate(const Eigen::MatrixXd& kernel, const std::vector<Ball>& boxed,
+                    const std::vector<Ball>& iterate, slong precision) const {
+    const auto m = static_cast<slong>(margin_.size());
+    arb_ptr x = _arb_vec_init(m + 1);
+    arb_ptr row = _arb_vec_init(m + 1);
+    for (slong k = 0; k <= m; ++k) arb_set(x + k, iterate[k]);
+    Residual out;
+    out.r.resize(m);
+    Ball squares;
+    Ball value;
+    Ball ridge;
+    arb_set_d(ridge, problem_.ridge());
+    arb_one(row + m);
+    for (slong i = 0; i < m; ++i) {
+      for (slong j = 0; j < m; ++j) arb_set_d(row + j, kernel(j, i));
+      arb_add(row + i, row + i, ridge, ARF_PREC_EXACT);
+      arb_dot(value, boxed[i], 0, row, 1, x, 1, m + 1, precision);
+      arb_neg(value, value);
+      out.r[i] = arf_get_d(arb_midref(static_cast<arb_struct*>(value)), ARF_RND_NEAR);
+      arb_addmul(squares, value, value, precision_);
+    }
+    arb_sqrtpos(out.norm, squares, precision_);
+    for (slong j = 0; j < m; ++j) arb_one(row + j);
+    arb_set_fmpz(value, Mass());
+    arb_dot(value, value, 1, row, 1, x, 1, m, precision);
+    out.sigma = arf_get_d(arb_midref(static_cast<arb_struct*>(value)), ARF_RND_NEAR);
+    arb_abs(out.sigma_magnitude, value);
+    _arb_vec_clear(x, m + 1);
+    _arb_vec_clear(row, m + 1);
+    return out;
+  }
+
   const arb_struct* Scaled(size_t k) const { return arb_mat_entry(solution_, static_cast<slong>(k), 0); }
 
   // p - y_k.

@@ -4,9 +4,14 @@
 //     (H a)_i = h on S,   1'a = 1,   a = C_n on E,   a = 0 on R (B)
 // that is H_SS a_S - h 1 = -C_n H_SE 1,  1'a_S = 1 - C_n |E|;  rho = 1 - 2h, g_j = 2((Ha)_j - h).
 // Every answer is either proven or "undecided"; the rational solution decides everything.
-//   double-double  refinement on a Cholesky factor in doubles; a-priori bound from the smallest eigenvalue of
-//   H ball           Arb's verified solver on the bordered matrix at a given precision rational       FLINT's
-//   p-adic solver, exact
+//
+// Double-double: refinement on a Cholesky factor in doubles; an a-priori bound from the smallest eigenvalue
+// of H.
+//
+// Balls: Arb's verified solver at a given precision, or, for many unknowns, refinement with the same bound.
+//
+// Rationals: FLINT's exact solvers.
+//
 // docs/math/canonical.md derives the bounds.
 #ifndef EXPUNGE_SOLVER_SUPPORT_SOLUTION_H_
 #define EXPUNGE_SOLVER_SUPPORT_SOLUTION_H_

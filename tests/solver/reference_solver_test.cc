@@ -129,6 +129,18 @@ TEST_P(OracleTest, EveryArithmeticGivesTheSameBits) {
   }
 }
 
+// Enough margin tokens for balls to be refined on a factor instead of eliminated.
+TEST_P(OracleTest, EveryArithmeticGivesTheSameBitsForAHundredMarginTokens) {
+  const Config config = testing::MakeConfig(3, 1, {2, 0}, 1.0, 1e-4);
+  const TokenList tokens = testing::MakeTokens(GetParam(), 120, 3, 1, 9);
+  const Solution solution = Solve(config, tokens);
+  SolveOptions options;
+  options.lowest = Arithmetic::kBall;
+  ExpectSameBits(Solve(config, tokens, options), solution);
+  options.lowest = Arithmetic::kRational;
+  ExpectSameBits(Solve(config, tokens, options), solution);
+}
+
 TEST_P(OracleTest, EveryStartingPartitionIsRepaired) {
   for (const BoxBound& box : testing::kBoxes) {
     const Config config = testing::MakeConfig(3, 1, box);
@@ -295,6 +307,19 @@ TEST(SolveFromNothingTest, AThousandTokensMeetTheKktConditions) {
     EXPECT_LT(slack_margin, 1e-12) << testing::Name(kind);
     EXPECT_LT(slack_outside, 1e-12) << testing::Name(kind);
   }
+}
+
+// All of them carry weight, hundreds enter S at once, and double-double leaves some roundings open.
+TEST(SolveFromNothingTest, FiveHundredNearDuplicatesNeedNoPivot) {
+  SolveReport report;
+  SolveOptions options;
+  options.report = &report;
+  const Config config = testing::MakeConfig(8, 1, {26, 0}, 0.1);
+  const Solution solution =
+      Solve(config, testing::MakeTokens(DataKind::kNearDuplicates, 500, 8, 1, 2), options);
+  EXPECT_EQ(std::count(solution.classes.begin(), solution.classes.end(), TokenClass::kMargin), 500);
+  EXPECT_GT(solution.proof.higher_precision, 0U);
+  EXPECT_EQ(report.pivots, 0U);
 }
 
 }  // namespace
