@@ -182,6 +182,24 @@ TEST(SolveFromNothingTest, AnEmptyMemoryHasNoWeightsAndRhoZero) {
   EXPECT_EQ(Bits(solution.rho), Bits(0.0));
 }
 
+// Four weights of 1/4 at ridge 1 would have rho* = 0; one kernel value, the smallest subnormal, makes it
+// negative.
+TEST(SolveFromNothingTest, ANegativeRhoTooSmallForADoubleBecomesPlusZero) {
+  TokenList tokens = testing::MakeTokens(DataKind::kGaussian, 4, 1, 1, 1);
+  const std::vector<double> keys = {0, 27.28, 1000, 2000};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    auto token = std::make_shared<Token>(*tokens[i]);
+    token->key = {keys[i]};
+    tokens[i] = token;
+  }
+  const Config config = testing::MakeConfig(1, 1, {1, 0}, 1.0, 1.0);
+  const auto oracle = testing::SolveByEnumeration(config, tokens);
+  EXPECT_LT(oracle.rho, 0);
+  const Solution solution = Solve(config, tokens);
+  EXPECT_EQ(Bits(solution.rho), Bits(0.0));
+  ExpectMatchesOracle(solution, oracle);
+}
+
 TEST(SolveFromNothingTest, TheLastTokenCarriesAllWeight) {
   for (const BoxBound& box : testing::kBoxes) {
     const Solution solution =

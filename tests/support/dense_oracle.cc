@@ -183,7 +183,7 @@ double NearestDouble(const mpq_class& x) {
   const int order = cmp(magnitude - below, above - magnitude);
   const uint64_t nearest = order < 0 ? low : order > 0 ? high : (low & 1) == 0 ? low : high;
   const double result = std::bit_cast<double>(nearest);
-  return x < 0 ? -result : result;
+  return x < 0 && result != 0 ? -result : result;
 }
 
 double OracleKernel(const std::vector<double>& x, const std::vector<double>& y, double gamma) {

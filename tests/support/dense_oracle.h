@@ -32,7 +32,7 @@ struct ExactOptimum {
 // exp(-gamma |x - y|^2), nearest double, ties to even.
 [[nodiscard]] double OracleKernel(const std::vector<double>& x, const std::vector<double>& y, double gamma);
 
-// The nearest double, ties to even, subnormals included.
+// The nearest double, ties to even, subnormals included; +0 for what rounds to zero.
 [[nodiscard]] double NearestDouble(const mpq_class& x);
 
 }  // namespace expunge::testing
