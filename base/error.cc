@@ -39,6 +39,7 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kRequestIdReused, "REQUEST_ID_REUSED", kInvalidArgument},
     Entry{Reason::kPageTokenInvalid, "PAGE_TOKEN_INVALID", kInvalidArgument},
     Entry{Reason::kPlaintextRefused, "PLAINTEXT_REFUSED", kPermissionDenied},
+    Entry{Reason::kMessageMalformed, "MESSAGE_MALFORMED", kInvalidArgument},
     Entry{Reason::kMessageTooLarge, "MESSAGE_TOO_LARGE", kResourceExhausted},
     Entry{Reason::kMemoryFull, "MEMORY_FULL", kResourceExhausted},
     Entry{Reason::kTenantFull, "TENANT_FULL", kResourceExhausted},

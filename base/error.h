@@ -35,6 +35,7 @@ enum class Reason {
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
   kPageTokenInvalid,    // INVALID_ARGUMENT
   kPlaintextRefused,    // PERMISSION_DENIED    a plain-text call from beyond this machine
+  kMessageMalformed,    // INVALID_ARGUMENT     no encoding of the method's request; text that is not UTF-8
   kMessageTooLarge,     // RESOURCE_EXHAUSTED
   kMemoryFull,          // RESOURCE_EXHAUSTED   more tokens than a memory may hold
   kTenantFull,          // RESOURCE_EXHAUSTED   more memories than a tenant may have

@@ -1,4 +1,5 @@
-// The one gate through which every call passes before anything of it is looked at.
+// The one gate through which every call passes: before its message is looked at, for no tenant yet, and once
+// the message has named its tenant.
 //
 // This version has no identities: whoever may connect may use every tenant. What it holds is the transport
 // rule: plain text only from this machine, unless the operator said otherwise. (The listener is bound to the

@@ -1,16 +1,21 @@
-// The way of every call through the transport: check, wait for a thread, work, encode, log, finish.
+// The way of every call through the transport: check, wait for a thread, decode, work, encode, log, finish.
 //
 // A call is refused, in this order, when: the server stops; the caller may not (authorize.h); the message
 // exceeds the limit; its deadline has passed or the client has gone; too many calls wait (worker_pool.h).
 // Deadline and cancellation are looked at again when a thread takes the call up: from then on it runs to its
 // end, so that a client that gives up leaves either a whole change or none.
 //
+// Messages wait as bytes, and a thread decodes its own: a decoded message can be many times as large (two
+// bytes make an empty token). One that is no message is refused like any other bad input.
+//
 // Readers and writers have separate threads and queues. Writers of one tenant wait for each other inside
 // core; in a common pool they would occupy every thread, and readers would wait for them.
 #ifndef EXPUNGE_SERVER_RPC_DISPATCHER_H_
 #define EXPUNGE_SERVER_RPC_DISPATCHER_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
@@ -21,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "server/core/service.h"
 #include "server/rpc/authorize.h"
 #include "server/rpc/log.h"
@@ -51,23 +57,19 @@ class Dispatcher {
   // `service` must outlive Join.
   Dispatcher(core::Service* service, std::shared_ptr<Log> log, const DispatcherOptions& options);
 
-  // Serves one unary call with a function of the service. `request` and `response` live until the call is
-  // done.
+  // Serves one unary call with a function of the service. `message` and `answer` live until the call is done.
   template <class Request, class Response>
   grpc::ServerUnaryReactor* Serve(const Method& method, grpc::CallbackServerContext* context,
-                                  const Request* request, Response* response,
+                                  const grpc::ByteBuffer* message, grpc::ByteBuffer* answer,
                                   absl::StatusOr<Response> (core::Service::*function)(const Request&)) {
-    Incoming incoming{method, context, {}, request->ByteSizeLong()};
-    if constexpr (requires { request->parent(); }) {
-      incoming.tenant = TenantOf({request->parent().data(), request->parent().size()});
-    } else if constexpr (requires { request->name(); }) {
-      incoming.tenant = TenantOf({request->name().data(), request->name().size()});
-    }
-    return Run(incoming, [this, request, response, function] {
-      absl::StatusOr<Response> result = (service_->*function)(*request);
-      if (!result.ok()) return result.status();
-      *response = *std::move(result);
-      return absl::OkStatus();
+    const Incoming incoming{method, context, message->Length()};
+    return Run(incoming, [this, context, message, answer, function]() -> absl::Status {
+      Request request;
+      EXPUNGE_RETURN_IF_ERROR(Decode(*message, &request));
+      EXPUNGE_RETURN_IF_ERROR(Authorize(CallerOf(*context), TenantOfRequest(request), options_.access));
+      absl::StatusOr<Response> response = (service_->*function)(request);
+      if (!response.ok()) return response.status();
+      return Encode(*response, answer);
     });
   }
 
@@ -81,10 +83,27 @@ class Dispatcher {
   struct Incoming {
     Method method;
     grpc::CallbackServerContext* context;
-    absl::string_view tenant;
     uint64_t bytes;
   };
   struct Call;
+
+  template <class Request>
+  static absl::string_view TenantOfRequest(const Request& request) {
+    if constexpr (requires { request.parent(); }) {
+      return TenantOf({request.parent().data(), request.parent().size()});
+    } else if constexpr (requires { request.name(); }) {
+      return TenantOf({request.name().data(), request.name().size()});
+    } else {
+      return {};
+    }
+  }
+
+  // Returns: kMessageMalformed.
+  [[nodiscard]] static absl::Status Decode(const grpc::ByteBuffer& message,
+                                           google::protobuf::Message* request);
+  // Returns: Internal if the answer is more than a message can hold.
+  [[nodiscard]] static absl::Status Encode(const google::protobuf::Message& response,
+                                           grpc::ByteBuffer* answer);
 
   grpc::ServerUnaryReactor* Run(const Incoming& incoming, std::function<absl::Status()> work);
   [[nodiscard]] absl::Status Admit(const Incoming& incoming) const;

@@ -1,6 +1,7 @@
 #include "server/rpc/log.h"
 
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -117,6 +118,13 @@ void Log::Write(LogLevel level, absl::string_view message, const LogFields& fiel
 void RouteGrpcLog(std::shared_ptr<Log> log, bool verbose) {
   static std::shared_ptr<Log>* target = nullptr;  // never freed: gRPC's threads outlive main
   target = new std::shared_ptr<Log>(std::move(log));
+  // What it says of a message that it cannot decode is said by the call's own line.
+  google::protobuf::SetLogHandler(
+      [](google::protobuf::LogLevel severity, const char* file, int line, const std::string& /*message*/) {
+        const char* slash = std::strrchr(file, '/');
+        (*target)->Write(severity == google::protobuf::LOGLEVEL_FATAL ? LogLevel::kError : LogLevel::kDebug,
+                         absl::StrCat("protobuf: ", slash == nullptr ? file : slash + 1, ":", line));
+      });
   gpr_set_log_verbosity(verbose ? GPR_LOG_SEVERITY_INFO : GPR_LOG_SEVERITY_ERROR);
   gpr_set_log_function([](gpr_log_func_args* args) {
     const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kDebug;

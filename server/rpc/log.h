@@ -55,8 +55,9 @@ class Log {
   std::shared_ptr<spdlog::logger> logger_;
 };
 
-// Sends what the gRPC library reports (errors; with `verbose` its warnings and notices too) to `log` from now
-// on, for the life of the process.
+// Sends what the gRPC library reports (errors; with `verbose` its warnings and notices too), and at level
+// debug what Protocol Buffers does, to `log` from now on, for the life of the process: where it arose, not
+// the text.
 void RouteGrpcLog(std::shared_ptr<Log> log, bool verbose);
 
 }  // namespace expunge::rpc

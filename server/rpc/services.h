@@ -1,5 +1,6 @@
 // The services of proto/expunge/v1 as gRPC sees them: each method names its function of core, and nothing
-// more.
+// more. Messages come and go as bytes: what gRPC cannot decode itself it calls UNIMPLEMENTED, without
+// details.
 #ifndef EXPUNGE_SERVER_RPC_SERVICES_H_
 #define EXPUNGE_SERVER_RPC_SERVICES_H_
 
@@ -9,54 +10,55 @@
 
 namespace expunge::rpc {
 
-class MemoryServiceHandlers final : public v1::MemoryService::CallbackService {
+using RawMemoryService = v1::MemoryService::WithRawCallbackMethod_CreateMemory<
+    v1::MemoryService::WithRawCallbackMethod_GetMemory<v1::MemoryService::WithRawCallbackMethod_ListMemories<
+        v1::MemoryService::WithRawCallbackMethod_DeleteMemory<
+            v1::MemoryService::WithRawCallbackMethod_Add<v1::MemoryService::WithRawCallbackMethod_Read<
+                v1::MemoryService::WithRawCallbackMethod_ListTokens<v1::MemoryService::Service>>>>>>>;
+
+class MemoryServiceHandlers final : public RawMemoryService {
  public:
   explicit MemoryServiceHandlers(Dispatcher* dispatcher) : dispatcher_(dispatcher) {}
 
   grpc::ServerUnaryReactor* CreateMemory(grpc::CallbackServerContext* context,
-                                         const v1::CreateMemoryRequest* request,
-                                         v1::CreateMemoryResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.CreateMemory", Lane::kChange}, context, request, response,
+                                         const grpc::ByteBuffer* message, grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.CreateMemory", Lane::kChange}, context, message, answer,
                               &core::Service::CreateMemory);
   }
 
-  grpc::ServerUnaryReactor* GetMemory(grpc::CallbackServerContext* context,
-                                      const v1::GetMemoryRequest* request,
-                                      v1::GetMemoryResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.GetMemory", Lane::kRead}, context, request, response,
+  grpc::ServerUnaryReactor* GetMemory(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                      grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.GetMemory", Lane::kRead}, context, message, answer,
                               &core::Service::GetMemory);
   }
 
   grpc::ServerUnaryReactor* ListMemories(grpc::CallbackServerContext* context,
-                                         const v1::ListMemoriesRequest* request,
-                                         v1::ListMemoriesResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.ListMemories", Lane::kRead}, context, request, response,
+                                         const grpc::ByteBuffer* message, grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.ListMemories", Lane::kRead}, context, message, answer,
                               &core::Service::ListMemories);
   }
 
   grpc::ServerUnaryReactor* DeleteMemory(grpc::CallbackServerContext* context,
-                                         const v1::DeleteMemoryRequest* request,
-                                         v1::DeleteMemoryResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.DeleteMemory", Lane::kChange}, context, request, response,
+                                         const grpc::ByteBuffer* message, grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.DeleteMemory", Lane::kChange}, context, message, answer,
                               &core::Service::DeleteMemory);
   }
 
-  grpc::ServerUnaryReactor* Add(grpc::CallbackServerContext* context, const v1::AddRequest* request,
-                                v1::AddResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.Add", Lane::kChange}, context, request, response,
+  grpc::ServerUnaryReactor* Add(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.Add", Lane::kChange}, context, message, answer,
                               &core::Service::Add);
   }
 
-  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context, const v1::ReadRequest* request,
-                                 v1::ReadResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.Read", Lane::kRead}, context, request, response,
+  grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                 grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.Read", Lane::kRead}, context, message, answer,
                               &core::Service::Read);
   }
 
-  grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context,
-                                       const v1::ListTokensRequest* request,
-                                       v1::ListTokensResponse* response) override {
-    return dispatcher_->Serve({"MemoryService.ListTokens", Lane::kRead}, context, request, response,
+  grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                       grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.ListTokens", Lane::kRead}, context, message, answer,
                               &core::Service::ListTokens);
   }
 
@@ -64,46 +66,53 @@ class MemoryServiceHandlers final : public v1::MemoryService::CallbackService {
   Dispatcher* const dispatcher_;
 };
 
-class UnlearningServiceHandlers final : public v1::UnlearningService::CallbackService {
+using RawUnlearningService = v1::UnlearningService::WithRawCallbackMethod_Delete<
+    v1::UnlearningService::WithRawCallbackMethod_Purge<v1::UnlearningService::WithRawCallbackMethod_Certify<
+        v1::UnlearningService::WithRawCallbackMethod_GetCertificate<
+            v1::UnlearningService::WithRawCallbackMethod_ListCertificates<
+                v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
+                    v1::UnlearningService::Service>>>>>>;
+
+class UnlearningServiceHandlers final : public RawUnlearningService {
  public:
   explicit UnlearningServiceHandlers(Dispatcher* dispatcher) : dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* Delete(grpc::CallbackServerContext* context, const v1::DeleteRequest* request,
-                                   v1::DeleteResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.Delete", Lane::kChange}, context, request, response,
+  grpc::ServerUnaryReactor* Delete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                   grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.Delete", Lane::kChange}, context, message, answer,
                               &core::Service::Delete);
   }
 
-  grpc::ServerUnaryReactor* Purge(grpc::CallbackServerContext* context, const v1::PurgeRequest* request,
-                                  v1::PurgeResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.Purge", Lane::kChange}, context, request, response,
+  grpc::ServerUnaryReactor* Purge(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                  grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.Purge", Lane::kChange}, context, message, answer,
                               &core::Service::Purge);
   }
 
-  grpc::ServerUnaryReactor* Certify(grpc::CallbackServerContext* context, const v1::CertifyRequest* request,
-                                    v1::CertifyResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.Certify", Lane::kChange}, context, request, response,
+  grpc::ServerUnaryReactor* Certify(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                    grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.Certify", Lane::kChange}, context, message, answer,
                               &core::Service::Certify);
   }
 
   grpc::ServerUnaryReactor* GetCertificate(grpc::CallbackServerContext* context,
-                                           const v1::GetCertificateRequest* request,
-                                           v1::GetCertificateResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.GetCertificate", Lane::kRead}, context, request, response,
+                                           const grpc::ByteBuffer* message,
+                                           grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.GetCertificate", Lane::kRead}, context, message, answer,
                               &core::Service::GetCertificate);
   }
 
   grpc::ServerUnaryReactor* ListCertificates(grpc::CallbackServerContext* context,
-                                             const v1::ListCertificatesRequest* request,
-                                             v1::ListCertificatesResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.ListCertificates", Lane::kRead}, context, request, response,
+                                             const grpc::ByteBuffer* message,
+                                             grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.ListCertificates", Lane::kRead}, context, message, answer,
                               &core::Service::ListCertificates);
   }
 
   grpc::ServerUnaryReactor* ListSigningKeys(grpc::CallbackServerContext* context,
-                                            const v1::ListSigningKeysRequest* request,
-                                            v1::ListSigningKeysResponse* response) override {
-    return dispatcher_->Serve({"UnlearningService.ListSigningKeys", Lane::kRead}, context, request, response,
+                                            const grpc::ByteBuffer* message,
+                                            grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.ListSigningKeys", Lane::kRead}, context, message, answer,
                               &core::Service::ListSigningKeys);
   }
 

@@ -49,8 +49,8 @@ class GateTest : public testing::Test {
     server_.reset();
   }
 
-  // What every declared method answers to an empty request.
-  std::vector<std::string> TryAll() {
+  // What every declared method answers to a request of these bytes.
+  std::vector<std::string> TryAll(const std::string& bytes = "") {
     std::vector<std::string> answers;
     grpc::GenericStub stub(server_->InProcessChannel({}));
     const auto* files = google::protobuf::DescriptorPool::generated_pool();
@@ -59,7 +59,8 @@ class GateTest : public testing::Test {
       for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
         grpc::ClientContext context;
         context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-        const grpc::ByteBuffer request(nullptr, 0);
+        const grpc::Slice slice(bytes);
+        const grpc::ByteBuffer request(&slice, 1);
         grpc::ByteBuffer response;
         std::promise<grpc::Status> done;
         stub.UnaryCall(&context, absl::StrCat("/", name, "/", service->method(i)->name()), {}, &request,
@@ -95,6 +96,26 @@ TEST_F(GateTest, TheOperatorsWordOpensItForEveryMethod) {
     EXPECT_TRUE(answer == "ListSigningKeys OK" ||
                 answer.find(" INVALID_ARGUMENT FIELD_MISSING ") != std::string::npos)
         << answer;
+  }
+}
+
+TEST_F(GateTest, EveryMethodRefusesBytesThatAreNoMessage) {
+  Start({true});
+  // A truncated varint; a field that is longer than the message; a group that never ends.
+  for (const std::string bytes : {"\x08\xff", "\x0a\x7fx", "\x0b"}) {
+    const auto answers = TryAll(bytes);
+    EXPECT_GE(answers.size(), 13U);
+    for (const auto& answer : answers) {
+      EXPECT_THAT(answer, testing::EndsWith(" INVALID_ARGUMENT MESSAGE_MALFORMED"));
+    }
+  }
+}
+
+TEST_F(GateTest, ATextThatIsNotUtf8IsRefusedWithAReason) {
+  Start({true});
+  for (const auto& answer : TryAll("\x0a\x04t\xff\xfe/")) {
+    if (answer.find("ListSigningKeys") == 0) continue;  // has no text
+    EXPECT_THAT(answer, testing::EndsWith(" INVALID_ARGUMENT MESSAGE_MALFORMED"));
   }
 }
 

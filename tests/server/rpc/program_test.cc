@@ -3,8 +3,11 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "expunge/v1/memory_service.grpc.pb.h"
 #include "tests/server/rpc/child_process.h"
 #include "tests/server/rpc/temporary_directory.h"
@@ -35,13 +38,13 @@ class ProgramTest : public testing::Test {
 
   std::string Output() { return ReadWholeFile(directory_ / "output"); }
 
-  static grpc::Status ListMemories(int port) {
+  static grpc::Status ListMemories(int port, const std::string& parent = "tenants/acme") {
     const auto stub = v1::MemoryService::NewStub(
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::ListMemoriesRequest request;
-    request.set_parent("tenants/acme");
+    request.set_parent(parent);
     v1::ListMemoriesResponse response;
     return stub->ListMemories(&context, request, &response);
   }
@@ -60,6 +63,20 @@ TEST_F(ProgramTest, ServesAndStopsCleanlyOnSigtermAndSigint) {
     EXPECT_FALSE(std::filesystem::exists(directory_ / "port")) << "a stale port would mislead";
   }
   EXPECT_THAT(Output(), HasSubstr("\"message\":\"stopped\""));
+}
+
+TEST_F(ProgramTest, EveryLineIsJsonAlsoWhenAMessageCannotBeDecoded) {
+  ChildProcess program(Command(), directory_ / "output");
+  const int port = WaitForPort();
+  ASSERT_GT(port, 0) << Output();
+  EXPECT_EQ(ListMemories(port, "tenants/\xff").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(), 0);
+  const std::string output = Output();
+  EXPECT_THAT(output, HasSubstr("\"reason\":\"MESSAGE_MALFORMED\""));
+  for (const absl::string_view line : absl::StrSplit(output, '\n', absl::SkipEmpty())) {
+    EXPECT_TRUE(absl::StartsWith(line, "{\"time\":") && absl::EndsWith(line, "}")) << line;
+  }
 }
 
 TEST_F(ProgramTest, ASecondOneOnTheSameDirectoryExitsWithAdvice) {
