@@ -118,6 +118,9 @@ absl::Status Server::Impl::Listen() {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(options.max_message_bytes + options.max_message_bytes / 8));
+  // gRPC unpacks a message before it compares its size with the limit: a megabyte could become a gigabyte.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&memory_handlers);
   builder.RegisterService(&unlearning_handlers);

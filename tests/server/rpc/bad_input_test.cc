@@ -228,6 +228,19 @@ TEST_F(BadInputTest, AMessageOverTheLimit) {
   ExpectAdd("RESOURCE_EXHAUSTED", with_bytes(2 * limit));  // by gRPC itself, without details
 }
 
+TEST_F(BadInputTest, CompressedMessages) {
+  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    v1::AddRequest request = AddRequestFor("m", 100, 3);
+    request.mutable_keys()->mutable_data()->append(256 << 20, '\0');  // packed, a quarter of a megabyte
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context.set_compression_algorithm(algorithm);
+    v1::AddResponse response;
+    const grpc::Status status = memories_->Add(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+  }
+}
+
 TEST_F(BadInputTest, ARequestIdWithAnotherBody) {
   v1::AddRequest request = AddRequestFor("empty", 0, 1);
   request.set_request_id("import-1");
