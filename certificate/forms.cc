@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -69,7 +70,8 @@ bool IsPositiveFinite(const json& value) {
 
 bool IsTime(const json& value) {
   const std::string* text = StringOf(value);
-  if (text == nullptr || text->size() != kTimeBytes) return false;
+  // A sign or a space would be part of a year that Abseil accepts and RFC 3339 does not have.
+  if (text == nullptr || text->size() != kTimeBytes || !absl::ascii_isdigit(text->front())) return false;
   absl::Time time;
   return absl::ParseTime(kTimeFormat, *text, &time, nullptr) &&
          absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone()) == *text;

@@ -167,6 +167,8 @@ TEST(CheckPayloadTest, RefusesValuesOutOfForm) {
       {"/predicate/issued", "2026-02-30T20:26:40Z"},
       {"/predicate/issued", "2026-05-28T24:00:00Z"},
       {"/predicate/issued", "2026-05-28T20:26:60Z"},
+      {"/predicate/issued", "-999-05-28T20:26:40Z"},
+      {"/predicate/issued", "0000-05-28T20:26:40Z"},
       {"/predicate/request/legalBasis", std::string(5000, 'x')},
       {"/predicate/request/idPseudonym", upper},
       {"/predicate/memory/tenant", std::string(62, 'a')},
