@@ -129,7 +129,10 @@ absl::Status AddOneHot(const CsvTable& table, const DatasetOptions& options, Dat
   dataset->categories = options.categories;
   if (dataset->categories.empty()) {
     std::set<std::string> all;
-    for (const auto& row : table.rows) all.insert(row[column]);
+    for (const auto& row : table.rows) {
+      // No category; a row that is chosen and has none is refused below.
+      if (!row[column].empty()) all.insert(row[column]);
+    }
     dataset->categories.assign(all.begin(), all.end());
   }
   dataset->values = {dataset->keys.rows, dataset->categories.size(), {}};

@@ -36,8 +36,14 @@ absl::StatusOr<Standardization> ComputeStandardization(std::vector<std::string> 
   const auto n = static_cast<double>(keys.rows);
   for (size_t column = 0; column < keys.columns; ++column) {
     double sum = 0;
-    for (size_t row = 0; row < keys.rows; ++row) sum += keys.Row(row)[column];
-    const double mean = sum / n;
+    bool varies = false;
+    for (size_t row = 0; row < keys.rows; ++row) {
+      sum += keys.Row(row)[column];
+      varies = varies || keys.Row(row)[column] != keys.Row(0)[column];
+    }
+    // The rounded mean of equal numbers need not be that number: it would leave a deviation of rounding
+    // errors.
+    const double mean = varies ? sum / n : keys.Row(0)[column];
     double squares = 0;
     for (size_t row = 0; row < keys.rows; ++row) {
       const double difference = keys.Row(row)[column] - mean;

@@ -75,6 +75,16 @@ TEST(DatasetTest, NumbersRowsWithoutAnIdColumn) {
   EXPECT_THAT(dataset->subjects, ElementsAre(ElementsAre("row-2"), ElementsAre("row-3")));
 }
 
+TEST(DatasetTest, ARowWithoutACategoryThatIsLeftOutAddsNone) {
+  const std::string csv = std::string(kCsv) + "t4,dan,,,7,8\n";
+  EXPECT_THAT(MessageOf(csv, Options()), HasSubstr("row 4, column 'kind': no category"));
+  DatasetOptions options = Options();
+  options.skip_rows = {"4"};
+  const auto dataset = Build(csv, options);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(dataset->value_labels, ElementsAre("kind=blue", "kind=red"));
+}
+
 TEST(DatasetTest, TakesNumbersAsValues) {
   DatasetOptions options = Options();
   options.one_hot.clear();

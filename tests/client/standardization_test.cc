@@ -39,6 +39,17 @@ TEST(StandardizationTest, MakesMeanZeroAndDeviationOne) {
   for (size_t row = 0; row < 4; ++row) EXPECT_EQ(keys.Row(row)[1], 0);
 }
 
+TEST(StandardizationTest, AColumnThatDoesNotVaryIsZeroWhateverTheRoundingOfItsMean) {
+  // The sum of three times 0.1, divided by 3, is not 0.1.
+  client::Matrix keys{3, 1, {0.1, 0.1, 0.1}};
+  const auto numbers = ComputeStandardization({"same"}, keys);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(numbers->mean, ElementsAre(0.1));
+  EXPECT_THAT(numbers->deviation, ElementsAre(1.0));
+  ASSERT_TRUE(Standardize(*numbers, &keys).ok());
+  EXPECT_THAT(keys.data, ElementsAre(0, 0, 0));
+}
+
 TEST(StandardizationTest, ReadsBackTheSameBits) {
   Standardization numbers = Numbers();
   numbers.mean[0] = std::nextafter(0.1, 1);
