@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "base/status_macros.h"
 #include "certificate/envelope.h"
 #include "certificate/signing_key.h"
@@ -103,13 +106,32 @@ absl::Status WriteParts(const Arguments& arguments, const certificate::VerifyRes
 }
 
 int Fail(absl::string_view message) {
-  std::cerr << "expunge-verify: " << message << "\n";
+  std::cerr << "expunge-verify: " << Printable(message) << "\n";
   return kUsage;
+}
+
+// A slip of the pen must not cost the certificate, a key, or what was just written.
+bool WritesOverAnother(const Arguments& arguments) {
+  std::vector<std::string> others = arguments.keys;
+  others.insert(others.end(), arguments.files.begin(), arguments.files.end());
+  for (const std::string& path : {arguments.payload_file, arguments.pae_file, arguments.signature_file}) {
+    if (path.empty()) continue;
+    for (const std::string& other : others) {
+      std::error_code ignored;
+      const bool device = std::filesystem::is_character_file(path, ignored);
+      if (!device && (path == other || std::filesystem::equivalent(path, other, ignored))) return true;
+    }
+    others.push_back(path);
+  }
+  return false;
 }
 
 int Run(const Arguments& arguments) {
   if (arguments.writes() && arguments.files.size() != 1) {
     return Fail("--payload, --pae and --signature need exactly one FILE");
+  }
+  if (WritesOverAnother(arguments)) {
+    return Fail("--payload, --pae and --signature need files of their own, none of them FILE or PEM");
   }
   const auto keys = ReadKeys(arguments.keys);
   if (!keys.ok()) return Fail(keys.status().message());

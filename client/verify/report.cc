@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/printable.h"
 #include "certificate/describe.h"
 
 namespace expunge::verify {
@@ -52,11 +53,13 @@ nlohmann::json Entry(const Verdict& verdict) {
 std::string TextReport(absl::Span<const Verdict> verdicts) {
   std::string report;
   for (const Verdict& verdict : verdicts) {
+    // A file may be named like a verdict.
+    const std::string file = Printable(verdict.file);
     if (!verdict.result.ok()) {
-      absl::StrAppend(&report, verdict.file, ": UNREADABLE: ", verdict.result.status().message(), "\n");
+      absl::StrAppend(&report, file, ": UNREADABLE: ", Printable(verdict.result.status().message()), "\n");
       continue;
     }
-    absl::StrAppend(&report, verdict.file, verdict.verified() ? ": VERIFIED (" : ": REFUSED (",
+    absl::StrAppend(&report, file, verdict.verified() ? ": VERIFIED (" : ": REFUSED (",
                     VerifyReasonName(verdict.result->reason), "): ", VerifyReasonText(verdict.result->reason),
                     "\n");
     if (!verdict.verified()) continue;

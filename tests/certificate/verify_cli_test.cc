@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -153,6 +154,28 @@ TEST_F(VerifyCliTest, JsonOutputIsForPrograms) {
 TEST_F(VerifyCliTest, NothingOfARefusedCertificateIsWritten) {
   EXPECT_EQ(Verify("--key pub.pem --payload payload --pae pae --signature sig bad.json").code, 1);
   for (const char* name : {"payload", "pae", "sig"}) EXPECT_FALSE(fs::exists(Path(name))) << name;
+}
+
+TEST_F(VerifyCliTest, WhatItWritesNeverReplacesCertificateOrKey) {
+  const std::string good = Read("good.json");
+  fs::create_symlink("good.json", Path("link.json"));
+  for (const char* arguments :
+       {"--key pub.pem --payload good.json good.json", "--key pub.pem --pae ./good.json good.json",
+        "--key pub.pem --signature link.json good.json", "--key pub.pem --signature pub.pem good.json",
+        "--key pub.pem --payload same --signature same good.json"}) {
+    EXPECT_EQ(Verify(arguments).code, 2) << arguments;
+  }
+  EXPECT_EQ(Read("good.json"), good);
+  EXPECT_EQ(Read("pub.pem"), testing::TestKey().Public().ToPem());
+  EXPECT_FALSE(fs::exists(Path("same")));
+}
+
+TEST_F(VerifyCliTest, AFileNamedLikeAVerdictGivesOneLine) {
+  Write("bad.json\nother.json: VERIFIED (OK): \x1b[2J", "{}");
+  const Outcome outcome = Verify("--key pub.pem bad.json?other*");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("bad.json\\x0aother.json: VERIFIED (OK): \\x1b[2J: REFUSED"));
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1);
 }
 
 TEST_F(VerifyCliTest, OpensslVerifiesWhatItWrites) {
