@@ -40,7 +40,7 @@ absl::string_view HintFor(Reason reason) {
     case Reason::kMessageTooLarge:
       return "send less at once with --batch-size";
     case Reason::kNameMalformed:
-      return "names are 1 to 128 characters of A-Z a-z 0-9 . _ ~ -";
+      return "names are 1 to 128 characters of A-Z a-z 0-9 . _ ~ -; subjects up to 256, also of @ : +";
     case Reason::kMagnitudeOverflow:
       return "standardise the keys with --standardize, or check the units of the columns";
     case Reason::kFieldMissing:
@@ -122,6 +122,9 @@ std::string HintOf(const absl::Status& status) {
                  "(or EXPUNGE_SERVER)";
   }
   const auto reason = GetReason(status);
+  if (!reason.has_value() && status.code() == absl::StatusCode::kUnimplemented) {
+    return "check --server: something answers there, but not an Expunge service that knows this call";
+  }
   return reason.has_value() ? std::string(HintFor(*reason)) : std::string();
 }
 

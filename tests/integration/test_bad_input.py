@@ -40,6 +40,17 @@ class BadInputTest(ServerTest):
             with self.subTest(rows=rows):
                 self.assertIn(words, self.import_rows(rows, 2)["message"])
 
+    def test_text_that_is_not_utf8_is_named_and_not_sent(self):
+        with open(self.path("latin.csv"), "wb") as file:
+            file.write(HEADER.encode() + b"caf\xe9,s,1,1,1\n")
+        for arguments in (["import", "memory", "--csv", self.path("latin.csv"), *IMPORT], ["purge", "--subject", "\udcff"],
+                          ["memory", "get", "\udcff"], ["delete", "memory", "--token", "\udcff"],
+                          ["--tenant", "\udcff", "memory", "list"]):
+            with self.subTest(arguments=arguments):
+                error = self.error(*arguments, code=2)
+                self.assertIn("is not UTF-8", error["message"])
+                self.assertNotEqual(error["hint"], "")
+
     def test_wrong_choices_are_named(self):
         row = "a,s,1,1,1\n"
         for columns, words in ((["--key-columns", "x,z", "--value-columns", "v"], "no column is named 'z'"),
