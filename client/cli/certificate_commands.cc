@@ -70,8 +70,11 @@ absl::Status Get(Context* context, const std::string& name, const std::string& o
   json["saved_to"] = out.empty() ? Json(nullptr) : Json(out);
   if (out.empty()) json["envelope_base64"] = ToBase64(certificate.envelope());
   // Without --out, exactly the bytes that were signed, so that the output can be sent on to a file.
-  context->Print(json, out.empty() ? certificate.envelope()
-                                   : absl::StrCat("Saved ", certificate.name(), " to ", out, "\n"));
+  if (out.empty()) {
+    context->PrintExactly(json, certificate.envelope());
+  } else {
+    context->Print(json, absl::StrCat("Saved ", certificate.name(), " to ", out, "\n"));
+  }
   return absl::OkStatus();
 }
 
@@ -158,8 +161,8 @@ void AddGet(CLI::App* group, Context* context) {
   command->add_option("--out", *out, "Save it here (default: standard output)");
   command->footer(
       "Examples:\n"
-      "  expunge cert get 3f9a1c --out purged.json\n"
-      "  expunge cert get tenants/default/certificates/3f9a1c > purged.json");
+      "  expunge cert get 000000000001 --out purged.json\n"
+      "  expunge cert get tenants/default/certificates/000000000001 > purged.json");
   command->callback([=] { context->action = [=] { return Get(context, *name, *out); }; });
 }
 
@@ -205,7 +208,7 @@ void AddCertificateCommands(CLI::App* app, Context* context) {
   group->footer(
       "Examples:\n"
       "  expunge cert list\n"
-      "  expunge cert get 3f9a1c --out purged.json\n"
+      "  expunge cert get 000000000001 --out purged.json\n"
       "  expunge cert keys --out issuer.pem\n"
       "  expunge cert verify purged.json --key issuer.pem");
 }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/printable.h"
 #include "client/cli/failure.h"
 #include "client/cpp/status.h"
 
@@ -42,39 +43,45 @@ std::string Context::CertificateName(const std::string& id) const {
 }
 
 void Context::Print(const Json& out, const std::string& text) const {
+  PrintExactly(out, PrintableLines(text));
+}
+
+void Context::PrintExactly(const Json& out, const std::string& text) const {
   absl::PrintF("%s", json() ? Dump(out) + "\n" : text);
 }
 
-std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& json) { return json.dump(2, ' ', true, Json::error_handler_t::replace); }
 
 std::string FormatFields(absl::string_view title, const Fields& fields) {
   size_t width = 0;
   for (const auto& [name, value] : fields) width = std::max(width, name.size());
   std::string text = absl::StrCat(title, "\n");
   for (const auto& [name, value] : fields) {
-    absl::StrAppendFormat(&text, "  %-*s  %s\n", static_cast<int>(width), name, value);
+    absl::StrAppendFormat(&text, "  %-*s  %s\n", static_cast<int>(width), name, Printable(value));
   }
   return text;
 }
 
 std::string FormatTable(const std::vector<std::string>& header,
                         const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const std::string& cell : header) widths.push_back(cell.size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::vector<std::vector<std::string>> lines = {header};
+  lines.insert(lines.end(), rows.begin(), rows.end());
+  std::vector<size_t> widths(header.size(), 0);
+  for (auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      line[i] = Printable(line[i]);
+      widths[i] = std::max(widths[i], line[i].size());
+    }
   }
   std::string text;
-  const auto add = [&](const std::vector<std::string>& row) {
+  for (const auto& cells : lines) {
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppendFormat(&line, "%-*s", static_cast<int>(widths[i] + 2), row[i]);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      absl::StrAppendFormat(&line, "%-*s", static_cast<int>(widths[i] + 2), cells[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");
-  };
-  add(header);
-  for (const auto& row : rows) add(row);
+  }
   return text;
 }
 

@@ -47,18 +47,23 @@ class Context {
   [[nodiscard]] std::string CertificateName(const std::string& id) const;
 
   // To standard output: `json` with --output json, else `text`.
+  // Control characters in `text` are shown as \xNN: a name or a message must not steer the terminal.
   void Print(const Json& json, const std::string& text) const;
+  // The same, but `text` byte for byte.
+  void PrintExactly(const Json& json, const std::string& text) const;
 
  private:
   std::unique_ptr<client::Client> client_;
 };
 
-// `json` as text, two spaces a level; bytes that are not UTF-8 are replaced.
+// `json` as ASCII text, two spaces a level; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string Dump(const Json& json);
 
+// One line a field, whatever is in it.
 [[nodiscard]] std::string FormatFields(absl::string_view title, const Fields& fields);
 
-// Columns as wide as their widest cell. `rows` may be empty. REQUIRES: every row has header.size() cells.
+// Columns as wide as their widest cell; one line a row, whatever is in it. `rows` may be empty. REQUIRES:
+// every row has header.size() cells.
 [[nodiscard]] std::string FormatTable(const std::vector<std::string>& header,
                                       const std::vector<std::vector<std::string>>& rows);
 

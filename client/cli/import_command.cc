@@ -1,9 +1,11 @@
 // expunge import
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,20 @@ absl::Status CheckOptions(const ImportOptions& options) {
   return absl::OkStatus();
 }
 
+// Never over other numbers: whoever reads a memory that was filled with those needs them.
+absl::Status StoreStandardization(const std::string& path, const std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    EXPUNGE_ASSIGN_OR_RETURN(const std::string old, ReadStart(path, text.size() + 1));
+    if (old == text) return absl::OkStatus();
+    return UsageFailure(
+        absl::StrCat(path, " is there already, and holds other numbers; nothing was imported"),
+        "memories that were filled with those numbers are read with them: name another file for "
+        "--standardization, or use them again with --use-standardization");
+  }
+  return WriteFile(path, text, 0644);
+}
+
 // Standardises the keys as the options say; nullopt if they do not.
 absl::StatusOr<std::optional<Standardization>> ApplyStandardization(
     const ImportOptions& options, const std::optional<Standardization>& stored, Dataset* dataset) {
@@ -66,7 +82,7 @@ absl::StatusOr<std::optional<Standardization>> ApplyStandardization(
   EXPUNGE_RETURN_IF_ERROR(CheckColumns(*numbers, dataset->key_columns));
   EXPUNGE_RETURN_IF_ERROR(Standardize(*numbers, &dataset->keys));
   if (!options.standardization.empty()) {
-    EXPUNGE_RETURN_IF_ERROR(WriteFile(options.standardization, ToJson(*numbers), 0644));
+    EXPUNGE_RETURN_IF_ERROR(StoreStandardization(options.standardization, ToJson(*numbers)));
   }
   return numbers;
 }
@@ -95,6 +111,15 @@ absl::Status BatchFailure(const absl::Status& status, const Dataset& dataset, si
   return WithContext(where, WithRetryHint(status, request_id));
 }
 
+// The batch is in the memory, but its receipts are nowhere: the same call gives them again.
+absl::Status ReceiptFailure(const absl::Status& status, size_t added, const std::string& request_id) {
+  return WithHint(
+      WithContext(absl::StrCat(Count(added, "token"), " are in the memory, but not all receipts are saved"),
+                  status),
+      absl::StrCat("get the receipts, and go on, with the same command and: --request-id ", request_id,
+                   " --receipts OTHER-FILE"));
+}
+
 absl::StatusOr<Imported> SendAll(Context* context, const ImportOptions& options, const Dataset& dataset,
                                  const std::string& request_id, ReceiptFile* receipts) {
   Imported imported;
@@ -108,7 +133,10 @@ absl::StatusOr<Imported> SendAll(Context* context, const ImportOptions& options,
     progress.Show(first);
     auto response = context->Client().Add(request);
     if (!response.ok()) return BatchFailure(response.status(), dataset, first, count, request_id);
-    if (receipts != nullptr) EXPUNGE_RETURN_IF_ERROR(receipts->Append(*response));
+    if (receipts != nullptr) {
+      const absl::Status kept = receipts->Append(*response);
+      if (!kept.ok()) return ReceiptFailure(kept, first + count, request_id);
+    }
     response->clear_receipts();
     imported.last = *std::move(response);
   }
@@ -179,11 +207,11 @@ absl::Status Import(Context* context, ImportOptions options) {
       options.csv.dataset.categories = stored->categories;
   }
   EXPUNGE_ASSIGN_OR_RETURN(Dataset dataset, LoadDataset(options.csv));
-  EXPUNGE_ASSIGN_OR_RETURN(const auto numbers, ApplyStandardization(options, stored, &dataset));
   std::unique_ptr<ReceiptFile> receipts;
   if (!options.receipts.empty()) {
     EXPUNGE_ASSIGN_OR_RETURN(receipts, ReceiptFile::Open(options.receipts));
   }
+  EXPUNGE_ASSIGN_OR_RETURN(const auto numbers, ApplyStandardization(options, stored, &dataset));
   const std::string request_id = RequestId(options.request_id);
   EXPUNGE_ASSIGN_OR_RETURN(const Imported imported,
                            SendAll(context, options, dataset, request_id, receipts.get()));
@@ -235,7 +263,7 @@ void AddImportCommand(CLI::App* app, Context* context) {
       "  expunge import cancer --csv patients.csv --key-columns 4-33 --one-hot diagnosis \\\n"
       "      --subject-columns patient --id-column token --standardize --standardization std.json \\\n"
       "      --receipts receipts.jsonl\n"
-      "  expunge import cancer --csv more.csv --key-columns 'mean*' --value-columns score --rows 1-100\n"
+      "  expunge import means --csv more.csv --key-columns 'mean*' --value-columns score --rows 1-100\n"
       "  expunge import control --csv patients.csv --key-columns 4-33 --one-hot diagnosis \\\n"
       "      --id-column token --exclude-ids held-out.txt --use-standardization std.json");
   command->callback([=] { context->action = [=] { return Import(context, *options); }; });

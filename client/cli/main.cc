@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/printable.h"
 #include "client/cli/commands.h"
 #include "client/cli/context.h"
 #include "client/cli/failure.h"
@@ -85,17 +86,17 @@ int Report(const absl::Status& status, bool json) {
   }
   switch (error.origin) {
     case client::Origin::kService:
-      absl::FPrintF(stderr, "expunge: the service refused: %s\n", client::ToText(error));
+      absl::FPrintF(stderr, "expunge: the service refused: %s\n", Printable(client::ToText(error)));
       break;
     case client::Origin::kTransport:
-      absl::FPrintF(stderr, "expunge: no answer from the service: %s\n", error.message);
+      absl::FPrintF(stderr, "expunge: no answer from the service: %s\n", Printable(error.message));
       break;
     case client::Origin::kLocal:
-      absl::FPrintF(stderr, "expunge: %s%s\n", error.message,
+      absl::FPrintF(stderr, "expunge: %s%s\n", PrintableLines(error.message),
                     reason.empty() ? std::string() : absl::StrCat(" (", reason, ")"));
       break;
   }
-  if (!hint.empty()) absl::FPrintF(stderr, "  -> %s\n", hint);
+  if (!hint.empty()) absl::FPrintF(stderr, "  -> %s\n", Printable(hint));
   return exit_code;
 }
 

@@ -27,10 +27,8 @@ std::string Line(const v1::TokenReceipt& receipt) {
 }
 
 absl::Status CannotWrite(const std::string& path, int error) {
-  return UsageFailure(
-      absl::StrCat("cannot write ", path, ": ", std::generic_category().message(error)),
-      "choose another place for --receipts; repeating the import with the same --request-id gives "
-      "the same receipts");
+  return UsageFailure(absl::StrCat("cannot write ", path, ": ", std::generic_category().message(error)),
+                      "choose another place for --receipts");
 }
 
 }  // namespace

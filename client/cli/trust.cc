@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<certificate::PublicKey>> FetchPublicKeys(Context* con
 
 absl::StatusOr<std::string> ReadCertificate(const std::string& path) {
   // One byte more than the verifier accepts, so that it is the one to refuse what is too large.
-  return ReadFile(path, certificate::kMaxEnvelopeBytes + 1);
+  return ReadStart(path, certificate::kMaxEnvelopeBytes + 1);
 }
 
 absl::Status AsStatus(const certificate::VerifyResult& result) {

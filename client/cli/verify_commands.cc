@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "base/status_macros.h"
 #include "certificate/describe.h"
 #include "client/cli/failure.h"
@@ -64,31 +65,46 @@ absl::Status Show(Context* context, const ShowOptions& options) {
   return absl::OkStatus();
 }
 
+struct FileVerdict {
+  absl::Status status;  // not ok: refused, or unreadable
+  std::string reason;   // of the verifier, or UNREADABLE
+  std::string words;
+  std::string key_id;  // "" unless it verified
+};
+
+FileVerdict VerifyFile(const std::string& file, absl::Span<const certificate::PublicKey> keys) {
+  const absl::StatusOr<std::string> envelope = ReadCertificate(file);
+  if (!envelope.ok()) {
+    return {envelope.status(), "UNREADABLE", std::string(envelope.status().message()), ""};
+  }
+  const certificate::VerifyResult result = certificate::VerifyEnvelope(*envelope, keys);
+  return {AsStatus(result), std::string(certificate::VerifyReasonName(result.reason)),
+          std::string(certificate::VerifyReasonText(result.reason)), result.key_id};
+}
+
 absl::Status Verify(Context* context, const VerifyOptions& options) {
   EXPUNGE_ASSIGN_OR_RETURN(const auto keys, LoadPublicKeys(options.keys));
   Json json;
   json["verified"] = true;
   json["certificates"] = Json::array();
   std::string text;
-  absl::Status worst;
+  absl::Status refused;
+  absl::Status unreadable;
   for (const std::string& file : options.files) {
-    EXPUNGE_ASSIGN_OR_RETURN(const std::string envelope, ReadCertificate(file));
-    const certificate::VerifyResult result = certificate::VerifyEnvelope(envelope, keys);
-    const bool ok = result.reason == certificate::VerifyReason::kOk;
-    const std::string reason(certificate::VerifyReasonName(result.reason));
-    const std::string words(certificate::VerifyReasonText(result.reason));
+    const FileVerdict verdict = VerifyFile(file, keys);
     json["certificates"].push_back({{"file", file},
-                                    {"verified", ok},
-                                    {"reason", reason},
-                                    {"message", words},
-                                    {"key_id", result.key_id}});
-    absl::StrAppend(&text, file, ok ? ": VERIFIED (" : ": REFUSED (", reason, "): ", words, "\n");
-    if (ok) continue;
+                                    {"verified", verdict.status.ok()},
+                                    {"reason", verdict.reason},
+                                    {"message", verdict.words},
+                                    {"key_id", verdict.key_id}});
+    absl::StrAppend(&text, Printable(file), verdict.status.ok() ? ": VERIFIED (" : ": REFUSED (",
+                    verdict.reason, "): ", verdict.words, "\n");
+    if (verdict.status.ok()) continue;
     json["verified"] = false;
-    worst = WithContext(file, AsStatus(result));
+    (ExitCodeOf(verdict.status) == kExitRefused ? refused : unreadable) = WithContext(file, verdict.status);
   }
   context->Print(json, text);
-  return worst;
+  return refused.ok() ? unreadable : refused;
 }
 
 }  // namespace
@@ -102,7 +118,7 @@ void AddShowCommand(CLI::App* group, Context* context) {
                       "Public keys you trust, PEM files (default: the keys that the service lists)");
   command->footer(
       "Examples:\n"
-      "  expunge cert show 3f9a1c\n"
+      "  expunge cert show 000000000001\n"
       "  expunge cert show --file purged.json --key issuer.pem");
   command->callback([=] { context->action = [=] { return Show(context, *options); }; });
 }
@@ -116,7 +132,9 @@ void AddVerifyCommand(CLI::App* group, Context* context) {
       ->required()
       ->allow_extra_args(false);
   command->footer(
-      "Exit code 0 only if every file verifies; else 1, and each file's reason is printed.\n\n"
+      "Exit code 0 only if every file verifies; 1 if one is refused; 2 if one cannot be read. Each file's "
+      "reason is "
+      "printed.\n\n"
       "Examples:\n"
       "  expunge cert verify purged.json --key issuer.pem\n"
       "  expunge cert verify certificates/*.json --key issuer-2025.pem --key issuer-2026.pem --output json");

@@ -1,10 +1,12 @@
 #include "client/cli/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <string>
 
 #include "client/cli/failure.h"
@@ -43,6 +45,33 @@ TEST(FilesTest, WritesAndReadsTheSameBytes) {
   ASSERT_TRUE(WriteFile(path, bytes, 0600).ok());
   EXPECT_EQ(ReadFile(path, 4).value(), bytes);
   EXPECT_EQ(ModeOf(path), 0600U);
+}
+
+TEST(FilesTest, APipeTakesTheBytesAndIsNotReplaced) {
+  const std::string path = Fresh("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(WriteFile(path, "bytes", 0644).ok());
+  std::array<char, 16> got{};
+  EXPECT_EQ(read(reader, got.data(), got.size()), 5);
+  EXPECT_STREQ(got.data(), "bytes");
+  close(reader);
+  struct stat info {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+}
+
+TEST(FilesTest, ALinkStaysAndItsTargetIsReplaced) {
+  const std::string target = Fresh("target");
+  const std::string link = Fresh("link");
+  ASSERT_TRUE(WriteFile(target, "old", 0644).ok());
+  ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
+  EXPECT_TRUE(WriteFile(link, "new", 0644).ok());
+  EXPECT_EQ(ReadFile(target, 3).value(), "new");
+  struct stat info {};
+  ASSERT_EQ(lstat(link.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
 }
 
 TEST(FilesTest, RefusesWhatIsTooLargeOrNoFile) {

@@ -70,6 +70,32 @@ class CertificateFilesTest(ServerTest):
         self.assertIn("good.json: VERIFIED (OK)", done.stdout)
         self.assertIn("bad.json: REFUSED (NOT_JSON)", done.stdout)
 
+    def test_an_unreadable_file_does_not_hide_the_others(self):
+        bad, key = self.write("bad.json", self.good[:-1]), self.path("key.pem")
+        done = self.expunge("--output", "json", "cert", "verify", "/nonexistent", self.path("good.json"), "--key", key, code=2)
+        verdicts = json.loads(done.stdout)
+        self.assertFalse(verdicts["verified"])
+        self.assertEqual([one["reason"] for one in verdicts["certificates"]], ["UNREADABLE", "OK"])
+        done = self.expunge("cert", "verify", bad, "/nonexistent", "--key", key, code=1)
+        self.assertIn("bad.json: REFUSED (NOT_JSON)", done.stdout)
+        self.assertIn("/nonexistent: REFUSED (UNREADABLE)", done.stdout)
+
+    def test_a_file_larger_than_any_certificate(self):
+        with open(self.path("large"), "wb") as file:
+            file.truncate((64 << 20) + 2)
+        for command in ([binary("expunge"), "cert", "verify"], [binary("expunge-verify")]):
+            done = self.run_program(*command, "--key", self.path("key.pem"), self.path("large"), code=1)
+            self.assertIn("REFUSED (TOO_LARGE)", done.stdout)
+
+    def test_a_file_named_like_a_verdict_gives_one_line(self):
+        name = "bad.json\nother.json: VERIFIED (OK): \x1b[2J"
+        path, key = self.write(name, self.good[:-1]), self.path("key.pem")
+        for command in ([binary("expunge"), "cert", "verify"], [binary("expunge-verify")]):
+            done = self.run_program(*command, "--key", key, path, code=1)
+            self.assertEqual(done.stdout.count("\n"), 1)
+            self.assertNotIn("\x1b", done.stdout + done.stderr)
+            self.assertIn("bad.json\\x0aother.json", done.stdout)
+
     def test_keys_and_files_that_are_none(self):
         for key in (self.path("good.json"), "/nonexistent", self.directory):
             with self.subTest(key=key):

@@ -2,8 +2,9 @@
 
 import json
 import os
+import re
 
-from harness import WISCONSIN, ServerTest, main
+from harness import WISCONSIN, ServerTest, binary, main
 
 COLUMNS = ["--csv", WISCONSIN, "--key-columns", "4-33", "--one-hot", "diagnosis", "--id-column", "token", "--subject-columns",
            "patient"]
@@ -61,6 +62,44 @@ class ImportTest(ServerTest):
         self.assertEqual(stored["readouts"][0]["output"], by_hand["readouts"][0]["output"])
         self.assertEqual(stored["readouts"][0]["output"], from_csv["readouts"][0]["output"])
         self.assertEqual(stored["labels"], ["v"])
+
+    def test_stored_numbers_are_never_replaced_by_others(self):
+        self.create("kept", keys=1)
+        columns = ["--key-columns", "x", "--value-columns", "v", "--standardize", "--standardization", self.path("kept.json")]
+        first = self.write("kept-1.csv", "x,v\n100,1\n200,2\n300,3\n")
+        second = self.write("kept-2.csv", "x,v\n1,1\n2,2\n4,3\n")
+        self.answer("import", "kept", "--csv", first, *columns, "--request-id", "kept")
+        stored = self.read("kept.json")
+        error = self.error("import", "kept", "--csv", second, *columns, code=2)
+        self.assertIn("nothing was imported", error["message"])
+        self.assertEqual(self.read("kept.json"), stored)
+        self.answer("import", "kept", "--csv", first, *columns, "--request-id", "kept")  # the same numbers are no harm
+
+    def test_receipts_that_could_not_be_saved_can_be_had_again(self):
+        self.create("receipts", keys=1)
+        path = self.write("receipts.csv", "x,v\n" + "".join(f"{i},{i}\n" for i in range(9)))
+        arguments = ["import", "receipts", "--csv", path, "--key-columns", "x", "--value-columns", "v"]
+        # A limit of no bytes a file stands for a full disk.
+        done = self.run_program("bash", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "bash", binary("expunge"), "--server",
+                                self.server.address, *arguments, "--receipts", self.path("lost"), code=2)
+        self.assertIn("9 tokens are in the memory, but not all receipts are saved", done.stderr)
+        [request_id] = re.findall(r"--request-id (cli-[0-9a-f]{32}) --receipts", done.stderr)
+        self.answer(*arguments, "--request-id", request_id, "--receipts", self.path("found"))
+        self.assertEqual(len(self.read("found").splitlines()), 9)
+        self.assertEqual(self.state("receipts")["token_count"], 9)
+
+    def test_names_from_a_file_do_not_steer_the_terminal(self):
+        self.create("names", keys=1)
+        path = self.write("names.csv", "x\x1b[2J,v\x9b\n1,2\n")
+        done = self.expunge("import", "names", "--csv", path, "--key-columns", "1", "--value-columns", "2")
+        self.assertIn("x\\x1b[2J", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+        done = self.expunge("read", "names", "--csv", path, "--key-columns", "nope\x1b[2J", code=2)
+        self.assertNotIn("\x1b", done.stderr)
+        done = self.expunge("--output", "json", "import", "names", "--csv", path, "--key-columns", "1", "--value-columns", "2",
+                            "--id-column", "2")
+        self.assertTrue(done.stdout.isascii())
+        self.assertEqual(json.loads(done.stdout)["value_labels"], ["v\x9b"])
 
     def test_a_file_without_header_and_with_another_delimiter(self):
         self.create("bare", keys=2)
