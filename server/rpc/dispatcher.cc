@@ -1,11 +1,7 @@
 #include "server/rpc/dispatcher.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include <chrono>
-#include <cstdint>
 #include <exception>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -103,25 +99,6 @@ absl::Status Dispatcher::Admit(const Incoming& incoming) const {
                                   options_.max_message_bytes, ": send fewer rows a call"));
   }
   return CheckStillWanted(*incoming.context);
-}
-
-absl::Status Dispatcher::Decode(const grpc::ByteBuffer& message, google::protobuf::Message* request) {
-  grpc::ByteBuffer bytes(message);  // shares them; reading uses it up
-  if (grpc::SerializationTraits<google::protobuf::Message>::Deserialize(&bytes, request).ok()) {
-    return absl::OkStatus();
-  }
-  return MakeError(Reason::kMessageMalformed, "",
-                   "the bytes are no message of the method's request type, or a text in it is not UTF-8");
-}
-
-absl::Status Dispatcher::Encode(const google::protobuf::Message& response, grpc::ByteBuffer* answer) {
-  if (response.ByteSizeLong() > std::numeric_limits<int32_t>::max()) {
-    return absl::InternalError("the answer is more than a message can hold");
-  }
-  bool own = false;
-  const grpc::Status status =
-      grpc::SerializationTraits<google::protobuf::Message>::Serialize(response, answer, &own);
-  return status.ok() ? absl::OkStatus() : absl::InternalError("the answer could not be encoded");
 }
 
 grpc::ServerUnaryReactor* Dispatcher::Run(const Incoming& incoming, std::function<absl::Status()> work) {

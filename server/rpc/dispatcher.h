@@ -5,15 +5,10 @@
 // Deadline and cancellation are looked at again when a thread takes the call up: from then on it runs to its
 // end, so that a client that gives up leaves either a whole change or none.
 //
-// Messages wait as bytes, and a thread decodes its own: a decoded message can be many times as large (two
-// bytes make an empty token). One that is no message is refused like any other bad input.
-//
-// Readers and writers have separate threads and queues. Writers of one tenant wait for each other inside
-// core; in a common pool they would occupy every thread, and readers would wait for them.
+// Messages wait as bytes, and a thread decodes its own (codec.h).
 #ifndef EXPUNGE_SERVER_RPC_DISPATCHER_H_
 #define EXPUNGE_SERVER_RPC_DISPATCHER_H_
 
-#include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -29,6 +24,7 @@
 #include "base/status_macros.h"
 #include "server/core/service.h"
 #include "server/rpc/authorize.h"
+#include "server/rpc/codec.h"
 #include "server/rpc/log.h"
 #include "server/rpc/worker_pool.h"
 
@@ -97,13 +93,6 @@ class Dispatcher {
       return {};
     }
   }
-
-  // Returns: kMessageMalformed.
-  [[nodiscard]] static absl::Status Decode(const grpc::ByteBuffer& message,
-                                           google::protobuf::Message* request);
-  // Returns: Internal if the answer is more than a message can hold.
-  [[nodiscard]] static absl::Status Encode(const google::protobuf::Message& response,
-                                           grpc::ByteBuffer* answer);
 
   grpc::ServerUnaryReactor* Run(const Incoming& incoming, std::function<absl::Status()> work);
   [[nodiscard]] absl::Status Admit(const Incoming& incoming) const;
