@@ -12,6 +12,7 @@ namespace {
 constexpr double kSmoTolerance = 1e-6;  // of the largest KKT violation
 constexpr double kActiveTolerance = 1e-13;
 constexpr int kPatience = 5;
+constexpr int kBoldSteps = 200;  // of the primal method, before it drops strictly one token at a time
 
 class Proposer {
  public:
@@ -25,6 +26,7 @@ class Proposer {
   Partition Run() {
     FillBox();
     Optimise();
+    start_weights_ = weights_;
     StartActiveSet();
     const size_t limit = 4 * n_ + 1000;
     for (size_t round = 0; round < limit && Step(); ++round) {
@@ -125,13 +127,10 @@ class Proposer {
     if (partition_.margin.empty()) return EnterViolators(std::numeric_limits<double>::quiet_NaN(), 1);
     double h = 0;
     if (!SolveMargin(&h)) return false;
-    if (block_) {
-      const int outcome = ExchangeAll(h);
-      if (outcome >= 0) return outcome > 0;
-    }
+    if (block_) return ExchangeAll(h);
     if (StepToFirstBlock()) return true;
     TakeTargets();
-    return EnterViolators(h, stalled_ == 0 ? 4 : 1);
+    return EnterViolators(h, stalled_ == 0 ? std::max<size_t>(4, partition_.margin.size() / 16) : 1);
   }
 
   void TakeTargets() {
@@ -141,9 +140,9 @@ class Proposer {
   }
 
   // Block principal pivoting (Kim and Park, SIAM J. Sci. Comput. 33, 2011): all tokens on the wrong side
-  // change at once, while that lowers their number or for a few rounds more. 0: there are none; 1: exchanged;
-  // -1: give up.
-  int ExchangeAll(double h) {
+  // change at once, while that lowers their number or for a few rounds more; then the primal method starts
+  // afresh. False if none is on the wrong side.
+  bool ExchangeAll(double h) {
     size_t wrong = 0;
     for (size_t k = 0; k < partition_.margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
@@ -152,18 +151,20 @@ class Proposer {
     TakeTargets();
     const std::vector<std::pair<double, uint32_t>> violators = Violators(h);
     wrong += violators.size();
-    if (wrong == 0) return 0;
+    if (wrong == 0) return false;
     if (wrong < fewest_wrong_) {
       fewest_wrong_ = wrong;
       patience_ = kPatience;
     } else if (--patience_ < 0) {
       block_ = false;
-      return -1;
+      weights_ = start_weights_;  // feasible, unlike the last targets
+      StartActiveSet();
+      return true;
     }
     DropAllBlocked();
     for (const auto& [violation, j] : violators) SetClass(j, TokenClass::kMargin);
     partition_.RefreshLists();
-    return 1;
+    return true;
   }
 
   // target_ = the margin weights that solve (B); h.
@@ -207,20 +208,23 @@ class Proposer {
     return dropped;
   }
 
-  // Moves the margin weights towards the target until the first of them meets a bound.
+  // Moves the margin weights towards the target until the first of them, or the first few, meet a bound.
   bool StepToFirstBlock() {
     const std::vector<uint32_t> margin = partition_.margin;
     std::vector<double> reach(margin.size(), 2.0);
-    double step = 1;
     for (size_t k = 0; k < margin.size(); ++k) {
       const double weight = weights_[margin[k]];
       const double target = target_[static_cast<Eigen::Index>(k)];
       if (target <= 0) reach[k] = weight > target ? weight / (weight - target) : 0;
       if (target >= box_) reach[k] = target > weight ? (box_ - weight) / (target - weight) : 0;
       reach[k] = std::max(reach[k], 0.0);
-      step = std::min(step, reach[k]);
     }
-    if (std::none_of(reach.begin(), reach.end(), [](double r) { return r <= 1; })) return false;
+    // Not only the first: a few that come next do little harm, and save as many factorisations.
+    std::vector<double> sorted = reach;
+    const size_t rank = ++steps_ <= kBoldSteps ? margin.size() / 64 : 0;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(rank), sorted.end());
+    if (*std::min_element(reach.begin(), reach.end()) > 1) return false;
+    const double step = std::min(1.0, sorted[rank]);
     for (size_t k = 0; k < margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
       double& weight = weights_[margin[k]];
@@ -288,13 +292,15 @@ class Proposer {
   size_t n_;
   double box_;
   std::vector<double> weights_;
-  std::vector<double> gradient_;    // Ha
-  std::vector<double> error_part_;  // C_n * sum of H_e over E
+  std::vector<double> start_weights_;  // those of Optimise: feasible
+  std::vector<double> gradient_;       // Ha
+  std::vector<double> error_part_;     // C_n * sum of H_e over E
   Partition partition_;
   Eigen::VectorXd target_;
   bool block_ = true;  // ExchangeAll still makes progress
   size_t fewest_wrong_ = std::numeric_limits<size_t>::max();
   int patience_ = kPatience;
+  int steps_ = 0;    // of the primal method
   int stalled_ = 0;  // steps of length zero in a row
 };
 

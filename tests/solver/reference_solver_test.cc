@@ -340,5 +340,26 @@ TEST(SolveFromNothingTest, FiveHundredNearDuplicatesNeedNoPivot) {
   EXPECT_EQ(report.pivots, 0U);
 }
 
+// A dense line: exchanging all tokens at once runs in circles there.
+TEST(SolveFromNothingTest, ADenseLineNeedsNoPivot) {
+  constexpr size_t kN = 400;
+  TokenList tokens = testing::MakeTokens(DataKind::kGaussian, kN, 1, 1, 1);
+  for (size_t i = 0; i < kN; ++i) {
+    auto token = std::make_shared<Token>(*tokens[i]);
+    token->key = {static_cast<double>(i)};
+    tokens[i] = std::move(token);
+  }
+  SolveReport report;
+  SolveOptions options;
+  options.report = &report;
+  const Solution solution = Solve(testing::MakeConfig(1, 1, {26, 0}, 0.1), tokens, options);
+  EXPECT_EQ(report.pivots, 0U);
+  for (size_t i = 0; i < kN; ++i) {
+    // Exact mirror images.
+    ASSERT_EQ(Bits(solution.weights[i]), Bits(solution.weights[kN - 1 - i]));
+    ASSERT_EQ(solution.classes[i], solution.classes[kN - 1 - i]);
+  }
+}
+
 }  // namespace
 }  // namespace expunge::solver
