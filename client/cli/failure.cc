@@ -1,6 +1,7 @@
 #include "client/cli/failure.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "client/cpp/status.h"
@@ -124,6 +125,9 @@ std::string HintOf(const absl::Status& status) {
   const auto reason = GetReason(status);
   if (!reason.has_value() && status.code() == absl::StatusCode::kUnimplemented) {
     return "check --server: something answers there, but not an Expunge service that knows this call";
+  }
+  if (reason == Reason::kNameMalformed && absl::EndsWith(GetField(status), "legal_basis")) {
+    return "write it in printable ASCII, such as --legal-basis 'GDPR Art. 17(1)(b)'";
   }
   return reason.has_value() ? std::string(HintFor(*reason)) : std::string();
 }

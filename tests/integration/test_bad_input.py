@@ -51,6 +51,12 @@ class BadInputTest(ServerTest):
                 self.assertIn("is not UTF-8", error["message"])
                 self.assertNotEqual(error["hint"], "")
 
+    def test_a_legal_basis_that_a_certificate_cannot_hold(self):
+        for basis in ("M\u00fcller", "a\x1b[2J"):
+            error = self.error("purge", "--subject", "s1", "--legal-basis", basis, code=1)
+            self.assertEqual(error["field"], "basis.legal_basis")
+            self.assertIn("printable ASCII", error["hint"])
+
     def test_wrong_choices_are_named(self):
         row = "a,s,1,1,1\n"
         for columns, words in ((["--key-columns", "x,z", "--value-columns", "v"], "no column is named 'z'"),
