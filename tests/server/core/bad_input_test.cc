@@ -182,6 +182,28 @@ TEST_F(BadInputTest, Vectors) {
                       *r->mutable_values() = Pack({1, kInfinity}, 1);
                     }),
                     Reason::kNotFinite, "values.data[row 1]"));
+  EXPECT_TRUE(Fails(AddChanged([](auto* r) {
+                      *r->mutable_values() = Pack({1e300, 1}, 1);
+                    }),
+                    Reason::kMagnitudeOverflow, "values.data[row 0]"));
+  // In single precision, too: little-endian bits.
+  const auto with_float32 = [&](const char* last) {
+    v1::PackedVectors keys = Pack({0, 0}, 2);
+    keys.set_rows(2);
+    keys.set_dtype(v1::DTYPE_FLOAT32);
+    keys.mutable_data()->replace(12, 4, last, 4);
+    return with_keys(keys);
+  };
+  EXPECT_TRUE(Fails(with_float32("\x00\x00\xc0\x7f"), Reason::kNotFinite, "keys.data[row 1]"));
+  EXPECT_TRUE(Fails(with_float32("\x01\x00\xa0\xff"), Reason::kNotFinite, "keys.data[row 1]"));
+  EXPECT_TRUE(Fails(with_float32("\x00\x00\x80\xff"), Reason::kNotFinite, "keys.data[row 1]"));
+  // rows * columns * 8 is 2^67, which is 0 in 64 bits.
+  EXPECT_TRUE(Fails(AddChanged([](auto* r) {
+                      r->mutable_keys()->clear_data();
+                      r->mutable_keys()->set_rows(0x80000000U);
+                      r->mutable_keys()->set_columns(0x80000000U);
+                    }),
+                    Reason::kDimensionMismatch, "keys.rows"));
 }
 
 TEST_F(BadInputTest, Reads) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -112,6 +114,71 @@ TEST_F(ConcurrencyTest, TheSameRequestSentTwiceAtOnceIsDoneOnce) {
   ASSERT_EQ(answers.size(), static_cast<size_t>(kSenders));
   for (const std::string& answer : answers) EXPECT_EQ(answer, answers[0]);
   EXPECT_EQ(Full(kMemory).token_count(), 11U);
+}
+
+TEST_F(ConcurrencyTest, ANewTenantIsMadeOnceAndAMemoryHasOneMaker) {
+  constexpr int kMakers = 4;
+  std::atomic<int> made = 0;
+  std::vector<std::thread> makers;
+  for (int i = 0; i < kMakers; ++i) {
+    makers.emplace_back([&] {
+      v1::CreateMemoryRequest request;
+      request.set_parent("tenants/fresh");
+      request.set_memory_id("m");
+      *request.mutable_config() = SmallConfig();
+      const absl::Status status = service_->CreateMemory(request).status();
+      if (status.ok()) ++made;
+      EXPECT_TRUE(status.ok() || Fails(status, Reason::kMemoryExists, "memory_id"));
+    });
+  }
+  for (std::thread& maker : makers) maker.join();
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ConcurrencyTest, MemoriesComeAndGoWhileTheirTokensAreAddedAndPurged) {
+  constexpr int kChanges = 40;
+  const std::string other = std::string(kTenant) + "/memories/other";
+  std::atomic<int> changes = 0;
+  // Refusals are fine, but only those that another caller can bring about.
+  const auto expect = [&changes](const absl::Status& status) {
+    const std::set<Reason> possible = {Reason::kMemoryUnknown, Reason::kMemoryExists, Reason::kSubjectUnknown,
+                                       Reason::kTokenExists};
+    if (status.ok()) ++changes;
+    EXPECT_TRUE(status.ok() || possible.count(GetReason(status).value_or(Reason::kInternal)) > 0) << status;
+  };
+  v1::CreateMemoryRequest create;
+  create.set_parent(kTenant);
+  create.set_memory_id("other");
+  *create.mutable_config() = SmallConfig();
+  v1::DeleteMemoryRequest remove;
+  remove.set_name(other);
+  v1::PurgeRequest purge;
+  purge.set_parent(kTenant);
+  purge.set_subject("s");
+  const std::vector<std::function<absl::Status()>> calls = {
+      [&] { return service_->CreateMemory(create).status(); },
+      [&] { return service_->DeleteMemory(remove).status(); },
+      [&] { return service_->Purge(purge).status(); },
+      [&] {
+        return service_->Add(AddRequestFor(other, {{"x", {"s"}, 1, 2, 3}, {"y", {"t"}, 0, 1, 2}})).status();
+      },
+      [&] {
+        return service_->Add(AddRequestFor(kMemory, {{"x", {"s"}, 1, 2, 3}})).status();
+      },
+  };
+  std::vector<std::thread> callers;
+  for (const auto& call : calls) {
+    callers.emplace_back([&] {
+      while (changes < kChanges) expect(call());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  const auto purged = service_->Purge(purge);  // what the last Add may have left
+  EXPECT_TRUE(purged.ok() || Fails(purged.status(), Reason::kSubjectUnknown, "subject"));
+  const v1::Memory memory = Full(kMemory);
+  EXPECT_EQ(memory.token_count(), 10U);
+  Open();  // start-up solves every memory again, and follows the certificates
+  EXPECT_EQ(Full(kMemory).SerializeAsString(), memory.SerializeAsString());
 }
 
 }  // namespace
