@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/types/span.h"
 #include "solver/kernel.h"
 
 namespace expunge::solver {
@@ -42,27 +43,40 @@ void Partition::RefreshLists() {
 }
 
 Problem::Problem(const Config& config, const TokenList& tokens)
-    : n_(tokens.size()),
-      d_(config.key_dimension),
+    : d_(config.key_dimension),
       gamma_(config.gamma),
       ridge_(config.ridge),
       box_(ExactBoxBound(config.box)),
-      approx_error_(ApproxKernelError(d_, gamma_)),
-      keys_(n_ * d_),
-      columns_(n_ * d_) {
+      approx_error_(ApproxKernelError(d_, gamma_)) {
+  absl::flat_hash_map<absl::Span<const double>, uint32_t> known;
+  for (const auto& token : tokens) {
+    const auto [it, inserted] = known.try_emplace(absl::MakeConstSpan(token->key), static_cast<uint32_t>(n_));
+    groups_.push_back(it->second);
+    if (inserted) {
+      ++n_;
+      counts_.push_back(0);
+      keys_.insert(keys_.end(), token->key.begin(), token->key.end());
+    }
+    ++counts_[it->second];
+  }
+  columns_.resize(n_ * d_);
   for (size_t i = 0; i < n_; ++i) {
-    const std::vector<double>& key = tokens[i]->key;
-    std::copy(key.begin(), key.end(), keys_.begin() + static_cast<ptrdiff_t>(i * d_));
-    for (size_t k = 0; k < d_; ++k) columns_[k * n_ + i] = key[k];
+    for (size_t k = 0; k < d_; ++k) columns_[k * n_ + i] = keys_[i * d_ + k];
   }
   Rational total;
-  fmpq_mul_fmpz(total, box_, Integer(n_));
+  fmpq_mul_fmpz(total, box_, Integer(tokens.size()));
   single_point_ = fmpz_cmp(total.numerator(), total.denominator()) <= 0;
   if (single_point_) {
     fmpz_one(box_.numerator());
-    fmpz_set_ui(box_.denominator(), n_);
+    fmpz_set_ui(box_.denominator(), tokens.size());
   }
   box_dd_ = ToDoubleDouble(box_);
+}
+
+uint64_t Problem::Count(const std::vector<uint32_t>& groups) const {
+  uint64_t count = 0;
+  for (const uint32_t i : groups) count += counts_[i];
+  return count;
 }
 
 double Problem::Kernel(uint32_t i, uint32_t j) {

@@ -14,14 +14,16 @@ constexpr double kActiveTolerance = 1e-13;
 constexpr int kPatience = 5;
 constexpr int kBoldSteps = 200;  // of the primal method, before it drops strictly one token at a time
 
+// Weights are those of whole groups: w = Count a, with 0 <= w <= Count C_n and H = K + diag(ridge / Count).
 class Proposer {
  public:
   explicit Proposer(Problem* problem)
-      : problem_(*problem),
-        n_(problem->n()),
-        box_(problem->box_dd().hi),
-        weights_(n_, 0.0),
-        gradient_(n_, 0.0) {}
+      : problem_(*problem), n_(problem->n()), weights_(n_, 0.0), gradient_(n_, 0.0) {
+    for (uint32_t i = 0; i < n_; ++i) {
+      boxes_.push_back(problem->box_dd().hi * problem->Count(i));
+      ridges_.push_back(problem->ridge() / problem->Count(i));
+    }
+  }
 
   Partition Run() {
     FillBox();
@@ -35,11 +37,11 @@ class Proposer {
   }
 
  private:
-  // a = C_n for the first tokens, the rest for one more; gradient_ = Ha.
+  // The box for the first groups, the rest for one more; gradient_ = Ha.
   void FillBox() {
     double rest = 1;
     for (uint32_t i = 0; i < n_ && rest > 0; ++i) {
-      weights_[i] = std::min(rest, box_);
+      weights_[i] = std::min(rest, boxes_[i]);
       rest -= weights_[i];
       AddRow(i, weights_[i], &gradient_);
     }
@@ -50,7 +52,7 @@ class Proposer {
     const double* row = problem_.ApproxRow(i);
     double* out = target->data();
     for (size_t j = 0; j < n_; ++j) out[j] += weight * row[j];
-    out[i] += weight * problem_.ridge();
+    out[i] += weight * ridges_[i];
   }
 
   // Moves weight between pairs until no pair gains much.
@@ -60,14 +62,13 @@ class Proposer {
       uint32_t up = 0;  // the receiver: smallest gradient with room
       double least = std::numeric_limits<double>::infinity();
       for (uint32_t i = 0; i < n_; ++i) {
-        if (weights_[i] < box_ && gradient_[i] < least) {
+        if (weights_[i] < boxes_[i] && gradient_[i] < least) {
           least = gradient_[i];
           up = i;
         }
       }
       if (std::isinf(least)) return;
       const double* row = problem_.ApproxRow(up);
-      const double diagonal = 2 * (1 + problem_.ridge());
       uint32_t down = up;
       double best = 0;
       double worst = 0;
@@ -75,22 +76,22 @@ class Proposer {
         const double difference = gradient_[j] - least;
         if (!(weights_[j] > 0) || !(difference > 0)) continue;
         worst = std::max(worst, difference);
-        const double gain = difference * difference / (diagonal - 2 * row[j]);
+        const double gain = difference * difference / (2 + ridges_[up] + ridges_[j] - 2 * row[j]);
         if (gain > best) {
           best = gain;
           down = j;
         }
       }
       if (worst < kSmoTolerance) return;
-      MovePair(up, down, (gradient_[down] - least) / (diagonal - 2 * row[down]));
+      MovePair(up, down, (gradient_[down] - least) / (2 + ridges_[up] + ridges_[down] - 2 * row[down]));
     }
   }
 
   void MovePair(uint32_t up, uint32_t down, double step) {
-    step = std::min(step, std::min(box_ - weights_[up], weights_[down]));
-    const bool full = step == box_ - weights_[up];
+    step = std::min(step, std::min(boxes_[up] - weights_[up], weights_[down]));
+    const bool full = step == boxes_[up] - weights_[up];
     const bool empty = step == weights_[down];
-    weights_[up] = full ? box_ : weights_[up] + step;
+    weights_[up] = full ? boxes_[up] : weights_[up] + step;
     weights_[down] = empty ? 0.0 : weights_[down] - step;
     AddRow(up, step, &gradient_);
     AddRow(down, -step, &gradient_);
@@ -100,9 +101,9 @@ class Proposer {
     partition_.classes.assign(n_, TokenClass::kReserve);
     error_part_.assign(n_, 0.0);
     for (uint32_t i = 0; i < n_; ++i) {
-      if (weights_[i] >= box_ * (1 - 1e-9)) {
+      if (weights_[i] >= boxes_[i] * (1 - 1e-9)) {
         SetClass(i, TokenClass::kError);
-      } else if (weights_[i] > box_ * 1e-9) {
+      } else if (weights_[i] > boxes_[i] * 1e-9) {
         SetClass(i, TokenClass::kMargin);
       } else {
         weights_[i] = 0;
@@ -115,9 +116,9 @@ class Proposer {
   void SetClass(uint32_t i, TokenClass to) {
     TokenClass& from = partition_.classes[i];
     if (from == to) return;
-    if (from == TokenClass::kError) AddRow(i, -box_, &error_part_);
-    if (to == TokenClass::kError) AddRow(i, box_, &error_part_);
-    if (to == TokenClass::kError) weights_[i] = box_;
+    if (from == TokenClass::kError) AddRow(i, -boxes_[i], &error_part_);
+    if (to == TokenClass::kError) AddRow(i, boxes_[i], &error_part_);
+    if (to == TokenClass::kError) weights_[i] = boxes_[i];
     if (to == TokenClass::kReserve) weights_[i] = 0;
     from = to;
   }
@@ -146,7 +147,7 @@ class Proposer {
     size_t wrong = 0;
     for (size_t k = 0; k < partition_.margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
-      wrong += target > 0 && target < box_ ? 0 : 1;
+      wrong += target > 0 && target < boxes_[partition_.margin[k]] ? 0 : 1;
     }
     TakeTargets();
     const std::vector<std::pair<double, uint32_t>> violators = Violators(h);
@@ -176,12 +177,13 @@ class Proposer {
     for (Eigen::Index i = 0; i < m; ++i) {
       const double* row = problem_.ApproxRow(margin[static_cast<size_t>(i)]);
       for (Eigen::Index j = 0; j < m; ++j) matrix(j, i) = row[margin[static_cast<size_t>(j)]];
-      matrix(i, i) = 1 + problem_.ridge();
+      matrix(i, i) = 1 + ridges_[margin[static_cast<size_t>(i)]];
       rhs[i] = -error_part_[margin[static_cast<size_t>(i)]];
     }
     const Eigen::LLT<Eigen::MatrixXd> factor(matrix);
     if (factor.info() != Eigen::Success) return false;
-    const double mass = 1 - box_ * static_cast<double>(partition_.error.size());
+    double mass = 1;
+    for (const uint32_t e : partition_.error) mass -= boxes_[e];
     const Eigen::VectorXd u = factor.solve(Eigen::VectorXd::Ones(m));
     target_ = Eigen::VectorXd::Zero(m);
     *h = 0;
@@ -200,7 +202,7 @@ class Proposer {
     const std::vector<uint32_t> margin = partition_.margin;
     for (size_t k = 0; k < margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
-      if (target > 0 && target < box_) continue;
+      if (target > 0 && target < boxes_[margin[k]]) continue;
       SetClass(margin[k], target <= 0 ? TokenClass::kReserve : TokenClass::kError);
       dropped = true;
     }
@@ -216,7 +218,8 @@ class Proposer {
       const double weight = weights_[margin[k]];
       const double target = target_[static_cast<Eigen::Index>(k)];
       if (target <= 0) reach[k] = weight > target ? weight / (weight - target) : 0;
-      if (target >= box_) reach[k] = target > weight ? (box_ - weight) / (target - weight) : 0;
+      if (target >= boxes_[margin[k]])
+        reach[k] = target > weight ? (boxes_[margin[k]] - weight) / (target - weight) : 0;
       reach[k] = std::max(reach[k], 0.0);
     }
     // Not only the first: a few that come next do little harm, and save as many factorisations.
@@ -228,7 +231,7 @@ class Proposer {
     for (size_t k = 0; k < margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
       double& weight = weights_[margin[k]];
-      weight = std::clamp(weight + step * (target - weight), 0.0, box_);
+      weight = std::clamp(weight + step * (target - weight), 0.0, boxes_[margin[k]]);
       if (reach[k] <= step) SetClass(margin[k], target <= 0 ? TokenClass::kReserve : TokenClass::kError);
     }
     stalled_ = step > 0 ? 0 : stalled_ + 1;
@@ -290,7 +293,8 @@ class Proposer {
 
   Problem& problem_;
   size_t n_;
-  double box_;
+  std::vector<double> boxes_;
+  std::vector<double> ridges_;
   std::vector<double> weights_;
   std::vector<double> start_weights_;  // those of Optimise: feasible
   std::vector<double> gradient_;       // Ha

@@ -29,10 +29,14 @@ class ActiveSet {
     for (const TokenClass wanted : {TokenClass::kError, TokenClass::kMargin, TokenClass::kReserve}) {
       for (size_t i = 0; i < problem_.n(); ++i) {
         if (partition_.classes[i] != wanted || fmpq_is_zero(rest)) continue;
-        const bool full = fmpq_cmp(rest, problem_.box()) >= 0;
-        weights_[i] = full ? problem_.box() : rest;
+        const Integer count(problem_.Count(static_cast<uint32_t>(i)));
+        Rational share;
+        fmpq_div_fmpz(share, rest, count);
+        const bool full = fmpq_cmp(share, problem_.box()) >= 0;
+        weights_[i] = full ? problem_.box() : share;
         classes[i] = full ? TokenClass::kError : TokenClass::kMargin;
-        fmpq_sub(rest, rest, weights_[i]);
+        fmpq_mul_fmpz(share, weights_[i], count);
+        fmpq_sub(rest, rest, share);
       }
     }
     partition_.classes = std::move(classes);

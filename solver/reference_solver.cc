@@ -60,7 +60,7 @@ class Prover {
     for (size_t k = 0; k < partition->margin.size(); ++k) {
       const RoundedDouble weight = ladder.Weight(k);
       weights.push_back(weight.value);
-      proof.ties += weight.tie ? 1 : 0;
+      proof.ties += weight.tie ? problem_.Count(partition->margin[k]) : 0;
       proof.weight_distance_lower = std::min(proof.weight_distance_lower, ladder.DistanceLower(k));
     }
     const RoundedDouble rho = ladder.Rho();
@@ -97,7 +97,7 @@ class Prover {
         entering = j;
       }
       proof->margin_lower = std::min(proof->margin_lower, 2 * slack.magnitude_lower);
-      proof->ties += slack.sign == 0 ? 1 : 0;
+      proof->ties += slack.sign == 0 ? problem_.Count(j) : 0;
       proof->strict = proof->strict && slack.sign != 0;
     }
     if (worst < 0) return false;
@@ -109,21 +109,23 @@ class Prover {
   void Conclude(const Partition& partition, const std::vector<double>& margin_weights, double rho,
                 Proof proof, Solution* solution) const {
     const RoundedDouble box = RoundToDouble(problem_.box());
-    solution->classes = partition.classes;
-    solution->weights.assign(problem_.n(), 0.0);
-    for (const uint32_t e : partition.error) solution->weights[e] = box.value;
-    for (size_t k = 0; k < partition.margin.size(); ++k)
-      solution->weights[partition.margin[k]] = margin_weights[k];
+    std::vector<double> weights(problem_.n(), 0.0);
+    for (const uint32_t e : partition.error) weights[e] = box.value;
+    for (size_t k = 0; k < partition.margin.size(); ++k) weights[partition.margin[k]] = margin_weights[k];
+    for (const uint32_t group : problem_.groups()) {
+      solution->classes.push_back(partition.classes[group]);
+      solution->weights.push_back(weights[group]);
+    }
     solution->rho = rho + 0.0;  // -0 becomes +0
 
     // docs/math/canonical.md, "Bounds of the rounded state".
     proof.eta = 0x1p-53;
     for (size_t i = 0; i < problem_.n(); ++i) {
-      if (partition.classes[i] != TokenClass::kReserve && solution->weights[i] < 0x1p-1022)
-        proof.eta = kInfinity;
+      if (partition.classes[i] != TokenClass::kReserve && weights[i] < 0x1p-1022) proof.eta = kInfinity;
     }
     proof.duality_gap_upper = 0x1p-53 * (8 + 10 * problem_.ridge()) * (1 + 0x1p-20);
-    proof.eigenvalue_lower = (problem_.ridge() - static_cast<double>(problem_.n()) * 0x1p-54) * (1 - 0x1p-50);
+    proof.eigenvalue_lower =
+        (problem_.ridge() - static_cast<double>(problem_.tokens()) * 0x1p-54) * (1 - 0x1p-50);
     solution->proof = proof;
   }
 
@@ -136,7 +138,9 @@ Partition FirstPartition(Problem* problem, const SolveOptions& options) {
   if (problem->single_point()) {
     partition.classes.assign(problem->n(), TokenClass::kError);
   } else if (!options.proposal.empty()) {
-    partition.classes = options.proposal;
+    partition.classes.resize(problem->n());
+    for (size_t i = 0; i < problem->tokens(); ++i)
+      partition.classes[problem->groups()[i]] = options.proposal[i];
   } else {
     return ProposePartition(problem);
   }

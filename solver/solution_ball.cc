@@ -1,6 +1,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 
 #include "solver/support_solution.h"
 
@@ -10,8 +11,10 @@ namespace {
 // From this |S| on, refinement on a factor in doubles: O(m^2) in balls instead of O(m^3).
 constexpr slong kRefineFrom = 64;
 
-// Unknowns scaled by the denominator q of C_n = p/q, so that all data are exact: y = q a_S and z = -q h solve
-//     H_SS y + z 1 = -p K_SE 1,    1'y = q - p |E|.
+// Unknowns, one a group, scaled by the denominator q of C_n = p/q, so that all data are exact: y = q a_S and
+// z = -q h solve
+//     H_SS y + z 1 = -p K_SE 1,    1'y = q - p |E|,
+// the columns of each group added up.
 class BallSolution final : public SupportSolution {
  public:
   BallSolution(Problem* problem, const Partition& partition, int precision)
@@ -34,11 +37,11 @@ class BallSolution final : public SupportSolution {
     arb_set_d(ridge, problem_.ridge());
     for (slong i = 0; i < m; ++i) {
       for (slong j = 0; j < m; ++j) {
-        arb_set_d(arb_mat_entry(matrix, i, j), problem_.Kernel(margin_[i], margin_[j]));
+        SetTimesCount(problem_.Kernel(margin_[i], margin_[j]), margin_[j], arb_mat_entry(matrix, i, j));
       }
       arb_add(arb_mat_entry(matrix, i, i), arb_mat_entry(matrix, i, i), ridge, ARF_PREC_EXACT);
       arb_one(arb_mat_entry(matrix, i, m));
-      arb_one(arb_mat_entry(matrix, m, i));
+      arb_set_ui(arb_mat_entry(matrix, m, i), problem_.Count(margin_[i]));
       const Ball sum = BoxedSum(margin_[i]);
       arb_neg(arb_mat_entry(rhs, i, 0), sum);
     }
@@ -71,7 +74,7 @@ class BallSolution final : public SupportSolution {
     Ball sum = BoxedSum(j);
     Ball term;
     for (size_t k = 0; k < margin_.size(); ++k) {
-      arb_set_d(term, problem_.Kernel(j, margin_[k]));
+      SetTimesCount(problem_.Kernel(j, margin_[k]), margin_[k], term);
       arb_addmul(sum, term, Scaled(k), precision_);
     }
     if (std::binary_search(error_.begin(), error_.end(), j)) {
@@ -93,7 +96,7 @@ class BallSolution final : public SupportSolution {
  private:
   // q - p |E|.
   Integer Mass() const {
-    Integer mass(error_.size());
+    Integer mass(problem_.Count(error_));
     fmpz_mul(mass, mass, problem_.box().numerator());
     fmpz_sub(mass, problem_.box().denominator(), mass);
     return mass;
@@ -107,12 +110,13 @@ class BallSolution final : public SupportSolution {
     for (Eigen::Index i = 0; i < m; ++i) {
       for (Eigen::Index j = 0; j <= i; ++j) h(i, j) = h(j, i) = problem_.Kernel(margin_[i], margin_[j]);
     }
-    Eigen::MatrixXd regular = h;
+    const Eigen::VectorXd roots = RootCounts();
+    Eigen::MatrixXd regular = roots.asDiagonal() * h * roots.asDiagonal();
     regular.diagonal().array() += problem_.ridge();
     const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(regular);  // in place
     if (factor.info() != Eigen::Success) return false;
-    const Eigen::VectorXd u = factor.solve(Eigen::VectorXd::Ones(m));
-    const double t = u.sum();
+    const Eigen::VectorXd u = factor.solve(roots);
+    const double t = roots.dot(u);
 
     const InverseBounds inverse = BoundInverse();
     std::vector<Ball> rhs;
@@ -140,12 +144,27 @@ class BallSolution final : public SupportSolution {
       }
       if (round > 1 && !arb_lt(twice, least)) break;
       least = weight_error;
-      const Eigen::VectorXd step = factor.solve(residual.r);
-      const double delta = (residual.sigma - step.sum()) / t;
-      for (Eigen::Index k = 0; k < m; ++k) Correct(step[k] + delta * u[k], precision, &iterate[k]);
+      const Eigen::VectorXd step = factor.solve(roots.cwiseProduct(residual.r));
+      const double delta = (residual.sigma - roots.dot(step)) / t;
+      for (Eigen::Index k = 0; k < m; ++k)
+        Correct((step[k] + delta * u[k]) / roots[k], precision, &iterate[k]);
       Correct(-delta, precision, &iterate[margin_.size()]);
     }
     return arb_is_finite(least) != 0;
+  }
+
+  // x times the count of `group`, exactly.
+  void SetTimesCount(double x, uint32_t group, arb_struct* out) const {
+    arb_set_d(out, x);
+    arb_mul_ui(out, out, problem_.Count(group), ARF_PREC_EXACT);
+  }
+
+  // With the columns and rows of groups scaled by the roots of their counts, the matrix is symmetric.
+  Eigen::VectorXd RootCounts() const {
+    Eigen::VectorXd roots(static_cast<Eigen::Index>(margin_.size()));
+    for (size_t k = 0; k < margin_.size(); ++k)
+      roots[static_cast<Eigen::Index>(k)] = std::sqrt(problem_.Count(margin_[k]));
+    return roots;
   }
 
   static void Correct(double step, slong precision, Ball* x) {
@@ -163,7 +182,7 @@ class BallSolution final : public SupportSolution {
   InverseBounds BoundInverse() const {
     InverseBounds out;
     Ball lambda;
-    arb_set_ui(lambda, margin_.size());
+    arb_set_ui(lambda, problem_.Count(margin_));
     arb_mul_2exp_si(lambda, lambda, -54);
     arb_set_d(out.of_one, problem_.ridge());
     arb_sub(lambda, out.of_one, lambda, precision_);
@@ -174,7 +193,8 @@ class BallSolution final : public SupportSolution {
     return out;
   }
 
-  // Of the iterate: the residuals, roughly, and enclosures of |r|_2 and |sigma| that hold for the exact ones.
+  // Of the iterate: the residuals of groups, roughly, and enclosures of |r|_2 over all tokens and of |sigma|
+  // that hold for the exact ones.
   struct Residual {
     Eigen::VectorXd r;
     double sigma = 0;
@@ -196,15 +216,16 @@ class BallSolution final : public SupportSolution {
     arb_set_d(ridge, problem_.ridge());
     arb_one(row + m);
     for (slong i = 0; i < m; ++i) {
-      for (slong j = 0; j < m; ++j) arb_set_d(row + j, kernel(j, i));
+      for (slong j = 0; j < m; ++j) SetTimesCount(kernel(j, i), margin_[j], row + j);
       arb_add(row + i, row + i, ridge, ARF_PREC_EXACT);
       arb_dot(value, boxed[i], 0, row, 1, x, 1, m + 1, precision);
       arb_neg(value, value);
       out.r[i] = arf_get_d(arb_midref(static_cast<arb_struct*>(value)), ARF_RND_NEAR);
-      arb_addmul(squares, value, value, precision_);
+      arb_mul(value, value, value, precision_);
+      arb_addmul_ui(squares, value, problem_.Count(margin_[i]), precision_);
     }
     arb_sqrtpos(out.norm, squares, precision_);
-    for (slong j = 0; j < m; ++j) arb_one(row + j);
+    for (slong j = 0; j < m; ++j) arb_set_ui(row + j, problem_.Count(margin_[j]));
     arb_set_fmpz(value, Mass());
     arb_dot(value, value, 1, row, 1, x, 1, m, precision);
     out.sigma = arf_get_d(arb_midref(static_cast<arb_struct*>(value)), ARF_RND_NEAR);
@@ -236,6 +257,7 @@ class BallSolution final : public SupportSolution {
     Float term;
     for (const uint32_t e : error_) {
       arf_set_d(term, problem_.Kernel(j, e));
+      arf_mul_ui(term, term, problem_.Count(e), ARF_PREC_EXACT, ARF_RND_DOWN);
       arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
     }
     Ball out;

@@ -25,11 +25,16 @@ class DoubleDoubleSolution final : public SupportSolution {
     for (size_t i = 0; i < m_; ++i) {
       for (size_t j = 0; j <= i; ++j) kernel_(i, j) = kernel_(j, i) = problem_.Kernel(margin_[i], margin_[j]);
     }
-    Eigen::MatrixXd h = kernel_;
+    roots_.resize(static_cast<Eigen::Index>(m_));
+    for (size_t i = 0; i < m_; ++i) {
+      counts_.push_back(problem_.Count(margin_[i]));
+      roots_[static_cast<Eigen::Index>(i)] = std::sqrt(counts_[i]);
+    }
+    Eigen::MatrixXd h = roots_.asDiagonal() * kernel_ * roots_.asDiagonal();
     h.diagonal().array() += problem_.ridge();
     factor_.compute(h);
     if (factor_.info() != Eigen::Success) return false;
-    const double m = static_cast<double>(m_);
+    const double m = static_cast<double>(problem_.Count(margin_));
     lambda_ = (problem_.ridge() - m * 0x1p-54) * (1 - 0x1p-50);
     if (!(lambda_ > 0)) return false;
     SetRightHandSide();
@@ -83,19 +88,20 @@ class DoubleDoubleSolution final : public SupportSolution {
   // b = -C_n K_SE 1 and s = 1 - C_n |E|.
   void SetRightHandSide() {
     rhs_.resize(m_);
-    const double terms = static_cast<double>(error_.size()) + 4;
+    const double terms = 2 * static_cast<double>(error_.size()) + 4;
     for (size_t i = 0; i < m_; ++i) {
       DoubleDouble sum;
-      for (const uint32_t e : error_) sum = sum + problem_.Kernel(margin_[i], e);
+      for (const uint32_t e : error_) sum = sum + TwoProd(problem_.Kernel(margin_[i], e), problem_.Count(e));
       rhs_[i] = -(sum * problem_.box_dd());
     }
     rhs_terms_ = terms;
-    mass_ = DoubleDouble{1, 0} - problem_.box_dd() * static_cast<double>(error_.size());
-    mass_error_ = 4 * (1 + problem_.box_dd().hi * static_cast<double>(error_.size())) * kDoubleDoubleError;
+    const double error_count = static_cast<double>(problem_.Count(error_));
+    mass_ = DoubleDouble{1, 0} - problem_.box_dd() * error_count;
+    mass_error_ = 4 * (1 + problem_.box_dd().hi * error_count) * kDoubleDoubleError;
   }
 
-  // r = b + h 1 - H_SS a and sigma = s - 1'a in double-double; returns upper bounds of |r|_2 and |sigma| of
-  // the exact residuals.
+  // r = b + h 1 - H_SS a, by groups, and sigma = s - 1'a in double-double; upper bounds of |r|_2, over all
+  // tokens, and |sigma| of the exact residuals.
   struct Residual {
     Eigen::VectorXd r;
     double sigma = 0;
@@ -105,24 +111,26 @@ class DoubleDoubleSolution final : public SupportSolution {
   Residual Evaluate() const {
     Residual out;
     out.r.resize(static_cast<Eigen::Index>(m_));
-    const double per_term = (static_cast<double>(m_) + rhs_terms_ + 8) * kDoubleDoubleError;
+    const double per_term = (static_cast<double>(m_) + rhs_terms_ + 9) * kDoubleDoubleError;
     double squares = 0;
+    std::vector<DoubleDouble> masses;  // of groups
+    for (size_t j = 0; j < m_; ++j) masses.push_back(weights_[j] * counts_[j]);
     for (size_t i = 0; i < m_; ++i) {
       DoubleDouble sum = rhs_[i] + h_;
       double magnitude = std::fabs(rhs_[i].hi) + std::fabs(h_.hi);
       for (size_t j = 0; j < m_; ++j) {
-        sum = sum - weights_[j] * kernel_(i, j);
-        magnitude += std::fabs(weights_[j].hi) * kernel_(i, j);
+        sum = sum - masses[j] * kernel_(i, j);
+        magnitude += std::fabs(masses[j].hi) * kernel_(i, j);
       }
       sum = sum - weights_[i] * problem_.ridge();
       magnitude += std::fabs(weights_[i].hi) * problem_.ridge();
       out.r[static_cast<Eigen::Index>(i)] = sum.hi;
       const double upper = std::fabs(sum.hi) * (1 + 0x1p-52) + magnitude * per_term + kUnderflow;
-      squares += upper * upper;
+      squares += counts_[i] * upper * upper;
     }
     DoubleDouble sigma = mass_;
     double magnitude = std::fabs(mass_.hi);
-    for (const DoubleDouble& a : weights_) {
+    for (const DoubleDouble& a : masses) {
       sigma = sigma - a;
       magnitude += std::fabs(a.hi);
     }
@@ -136,9 +144,8 @@ class DoubleDoubleSolution final : public SupportSolution {
   void Refine() {
     weights_.assign(m_, {});
     h_ = {};
-    const Eigen::VectorXd ones = Eigen::VectorXd::Ones(static_cast<Eigen::Index>(m_));
-    const Eigen::VectorXd u = factor_.solve(ones);
-    const double t = u.sum();
+    const Eigen::VectorXd u = factor_.solve(roots_);
+    const double t = roots_.dot(u);
     const double sqrt_term = std::sqrt((1 + problem_.ridge()) / lambda_) * kOutward;
     weight_error_ = h_error_ = std::numeric_limits<double>::infinity();
     std::vector<DoubleDouble> best_weights = weights_;
@@ -157,11 +164,11 @@ class DoubleDoubleSolution final : public SupportSolution {
         best_h = h_;
       }
       if (round > 1 && !halved) break;
-      const Eigen::VectorXd step = factor_.solve(residual.r);
-      const double delta_h = (residual.sigma - step.sum()) / t;
+      const Eigen::VectorXd step = factor_.solve(roots_.cwiseProduct(residual.r));
+      const double delta_h = (residual.sigma - roots_.dot(step)) / t;
       for (size_t i = 0; i < m_; ++i) {
         const auto k = static_cast<Eigen::Index>(i);
-        weights_[i] = weights_[i] + (step[k] + delta_h * u[k]);
+        weights_[i] = weights_[i] + (step[k] + delta_h * u[k]) / roots_[k];
       }
       h_ = h_ + delta_h;
     }
@@ -179,20 +186,20 @@ class DoubleDoubleSolution final : public SupportSolution {
       for (size_t j = 0; j < n; ++j) approx_[j] += weight * row[j];
       total += std::fabs(weight);
     };
-    for (size_t k = 0; k < m_; ++k) add_row(margin_[k], weights_[k].hi);
+    for (size_t k = 0; k < m_; ++k) add_row(margin_[k], weights_[k].hi * counts_[k]);
     for (const uint32_t e : error_) {
-      add_row(e, problem_.box_dd().hi);
+      add_row(e, problem_.box_dd().hi * problem_.Count(e));
       approx_[e] += problem_.ridge() * problem_.box_dd().hi;
     }
-    const double terms = static_cast<double>(m_ + error_.size()) + 8;
+    const double terms = static_cast<double>(m_ + error_.size()) + 9;
     approx_error_ = (total * (1 + problem_.ridge()) * (terms * kRoundoff + problem_.approx_error()) +
                      std::fabs(h_.hi) * 4 * kRoundoff + SolutionError()) *
                     (1 + 0x1p-20);
   }
 
-  // |K_jS (a - a*)| + |h - h*|, with |K_jS|_2 <= sqrt(m).
+  // |K_jS (a - a*)| + |h - h*|, with |K_jS|_2 <= sqrt(m), m counting tokens.
   double SolutionError() const {
-    return (std::sqrt(static_cast<double>(m_)) * weight_error_ + h_error_) * kOutward;
+    return (std::sqrt(static_cast<double>(problem_.Count(margin_))) * weight_error_ + h_error_) * kOutward;
   }
 
   std::optional<Slack> PreciseSlack(uint32_t j) {
@@ -200,20 +207,20 @@ class DoubleDoubleSolution final : public SupportSolution {
     double magnitude = std::fabs(h_.hi);
     for (size_t k = 0; k < m_; ++k) {
       const double value = problem_.Kernel(j, margin_[k]);
-      sum = sum + weights_[k] * value;
-      magnitude += std::fabs(weights_[k].hi) * value;
+      sum = sum + weights_[k] * counts_[k] * value;
+      magnitude += std::fabs(weights_[k].hi) * counts_[k] * value;
     }
     DoubleDouble box_sum;
     bool in_error = false;
     for (const uint32_t e : error_) {
-      box_sum = box_sum + problem_.Kernel(j, e);
+      box_sum = box_sum + TwoProd(problem_.Kernel(j, e), problem_.Count(e));
       in_error = in_error || e == j;
     }
     sum = sum + box_sum * problem_.box_dd();
     if (in_error) sum = sum + problem_.box_dd() * problem_.ridge();
     magnitude += (box_sum.hi + problem_.ridge()) * problem_.box_dd().hi;
     const double difference = (sum - h_).hi;
-    const double terms = static_cast<double>(m_ + error_.size()) + 12;
+    const double terms = static_cast<double>(m_ + 2 * error_.size()) + 13;
     const double error = (magnitude * terms * kDoubleDoubleError + kUnderflow + SolutionError()) * kOutward;
     if (!(std::fabs(difference) > 2 * error)) return std::nullopt;
     return Slack{difference > 0 ? 1 : -1, (std::fabs(difference) - error) * (1 - 0x1p-50)};
@@ -223,6 +230,8 @@ class DoubleDoubleSolution final : public SupportSolution {
   const std::vector<uint32_t>& margin_;
   const std::vector<uint32_t>& error_;
   size_t m_;
+  std::vector<double> counts_;  // tokens of each group
+  Eigen::VectorXd roots_;       // of the counts
   Eigen::MatrixXd kernel_;
   Eigen::LLT<Eigen::MatrixXd> factor_;
   double lambda_ = 0;  // lower bound of the smallest eigenvalue of H_SS
@@ -232,7 +241,7 @@ class DoubleDoubleSolution final : public SupportSolution {
   double mass_error_ = 0;
   std::vector<DoubleDouble> weights_;
   DoubleDouble h_;
-  double weight_error_ = 0;  // >= |a - a*|_2
+  double weight_error_ = 0;  // >= |a - a*|_2 over all tokens
   double h_error_ = 0;       // >= |h - h*|
   std::vector<double> approx_;
   double approx_error_ = 0;

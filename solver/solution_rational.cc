@@ -32,7 +32,8 @@ slong ExponentOf(double x) {
 }
 
 // All data times 2^-e are integers (e <= 0). With C_n = p/q, y = q a_S and z = -q h 2^-e solve
-//     (2^-e H_SS) y + z 1 = -p (2^-e K_SE 1),    1'y = q - p |E|.
+//     (2^-e H_SS) y + z 1 = -p (2^-e K_SE 1),    1'y = q - p |E|,
+// the columns of each group added up.
 class ExactSolution final : public RationalSolution {
  public:
   ExactSolution(Problem* problem, const Partition& partition)
@@ -58,16 +59,18 @@ class ExactSolution final : public RationalSolution {
     ScaledInteger(problem_.ridge(), exponent_, ridge);
     for (slong i = 0; i < m; ++i) {
       for (slong j = 0; j < m; ++j) {
-        ScaledInteger(problem_.Kernel(margin_[i], margin_[j]), exponent_, fmpz_mat_entry(matrix, i, j));
+        fmpz* entry = fmpz_mat_entry(matrix, i, j);
+        ScaledInteger(problem_.Kernel(margin_[i], margin_[j]), exponent_, entry);
+        fmpz_mul_ui(entry, entry, problem_.Count(margin_[j]));
       }
       fmpz_add(fmpz_mat_entry(matrix, i, i), fmpz_mat_entry(matrix, i, i), ridge);
       fmpz_one(fmpz_mat_entry(matrix, i, m));
-      fmpz_one(fmpz_mat_entry(matrix, m, i));
+      fmpz_set_ui(fmpz_mat_entry(matrix, m, i), problem_.Count(margin_[i]));
       const Integer sum = BoxedSum(margin_[i], exponent_);
       fmpz_neg(fmpz_mat_entry(rhs, i, 0), sum);
     }
     fmpz_t mass;
-    fmpz_init_set_ui(mass, error_.size());
+    fmpz_init_set_ui(mass, problem_.Count(error_));
     fmpz_mul(mass, mass, problem_.box().numerator());
     fmpz_sub(fmpz_mat_entry(rhs, m, 0), problem_.box().denominator(), mass);
     fmpz_clear(mass);
@@ -101,6 +104,7 @@ class ExactSolution final : public RationalSolution {
     fmpz_mul(sum, sum, denominator_);
     for (size_t k = 0; k < margin_.size(); ++k) {
       ScaledInteger(problem_.Kernel(j, margin_[k]), e, term);
+      fmpz_mul_ui(term, term, problem_.Count(margin_[k]));
       fmpz_addmul(sum, term, fmpz_mat_entry(solution_, static_cast<slong>(k), 0));
     }
     fmpz_mul_2exp(term, fmpz_mat_entry(solution_, static_cast<slong>(margin_.size()), 0),
@@ -159,7 +163,7 @@ class ExactSolution final : public RationalSolution {
     Integer term;
     for (const uint32_t e : error_) {
       ScaledInteger(problem_.Kernel(j, e), exponent, term);
-      fmpz_add(sum, sum, term);
+      fmpz_addmul_ui(sum, term, problem_.Count(e));
     }
     fmpz_mul(sum, sum, problem_.box().numerator());
     return sum;

@@ -8,7 +8,8 @@
 namespace expunge::solver {
 namespace {
 
-// w_j = (Ha)_j / C_n = sum over E of H_je, the extreme of which is sought among tokens of one class.
+// w_j = (Ha)_j / C_n = sum over the tokens of E of H_je, the extreme of which is sought among tokens of one
+// class.
 class RowSums {
  public:
   RowSums(Problem* problem, const Partition& partition) : problem_(*problem), error_(partition.error) {
@@ -16,10 +17,11 @@ class RowSums {
     approx_.assign(n, 0.0);
     for (const uint32_t e : error_) {
       const double* row = problem_.ApproxRow(e);
-      for (size_t j = 0; j < n; ++j) approx_[j] += row[j];
+      const double count = problem_.Count(e);
+      for (size_t j = 0; j < n; ++j) approx_[j] += count * row[j];
     }
     for (const uint32_t e : error_) approx_[e] += problem_.ridge();
-    const double terms = static_cast<double>(error_.size()) + 1;
+    const double terms = static_cast<double>(problem_.Count(error_)) + 1;
     bound_ = terms * (problem_.approx_error() + (terms + 4) * 0x1p-53) * (1 + 0x1p-20);
   }
 
@@ -41,8 +43,8 @@ class RowSums {
       if (classes[j] != wanted || sign * approx_[j] < best - 2 * bound_) continue;
       const Float value = Exact(j);
       const int order = extreme.count == 0 ? 1 : sign * arf_cmp(value, extreme.value);
-      if (order > 0) extreme = {j, value, 1};
-      if (order == 0) ++extreme.count;
+      if (order > 0) extreme = {j, value, problem_.Count(j)};
+      if (order == 0) extreme.count += problem_.Count(j);
     }
     return extreme;
   }
@@ -53,6 +55,7 @@ class RowSums {
     Float term;
     for (const uint32_t e : error_) {
       arf_set_d(term, problem_.Kernel(j, e));
+      arf_mul_ui(term, term, problem_.Count(e), ARF_PREC_EXACT, ARF_RND_DOWN);
       arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
       if (e != j) continue;
       arf_set_d(term, problem_.ridge());
@@ -110,7 +113,7 @@ Vertex ExamineVertex(Problem* problem, const Partition& partition) {
   if (low.has_value()) vertex.reserve_min = low->token;
 
   Rational mass;
-  fmpq_mul_fmpz(mass, problem->box(), Integer(partition.error.size()));
+  fmpq_mul_fmpz(mass, problem->box(), Integer(problem->Count(partition.error)));
   const int order = fmpz_cmp(mass.numerator(), mass.denominator());
   if (order < 0) {
     vertex.outcome = Vertex::Outcome::kMassTooLow;

@@ -340,6 +340,45 @@ TEST(SolveFromNothingTest, FiveHundredNearDuplicatesNeedNoPivot) {
   EXPECT_EQ(report.pivots, 0U);
 }
 
+// As many tokens in S, but 4 unknowns.
+TEST(SolveFromNothingTest, FiveThousandDuplicatesAreSolvedAsTheirFewKeys) {
+  SolveReport report;
+  SolveOptions options;
+  options.report = &report;
+  const Config config = testing::MakeConfig(8, 1, {26, 0}, 0.1);
+  const TokenList tokens = testing::MakeTokens(DataKind::kDuplicates, 5000, 8, 1, 2);
+  const Solution solution = Solve(config, tokens, options);
+  EXPECT_EQ(report.pivots, 0U);
+  EXPECT_EQ(std::count(solution.classes.begin(), solution.classes.end(), TokenClass::kMargin), 5000);
+  options.lowest = Arithmetic::kRational;  // out of reach with 5000 unknowns
+  ExpectSameBits(Solve(config, tokens, options), solution);
+  for (size_t i = 4; i < tokens.size(); ++i)
+    ASSERT_EQ(Bits(solution.weights[i]), Bits(solution.weights[i % 4]));
+}
+
+// Groups of 1 to 4 tokens: each side of every bound, and the vertices between them.
+TEST(SolveFromNothingTest, UnequalGroupsOfDuplicatesMatchTheOracle) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    for (const BoxBound& box : testing::kBoxes) {
+      TokenList tokens = testing::MakeTokens(DataKind::kGaussian, 7, 2, 1, seed);
+      for (const size_t i : {1, 2, 3}) {  // 0 to 3 alike, and 4 with 5
+        auto token = std::make_shared<Token>(*tokens[i]);
+        token->key = tokens[0]->key;
+        tokens[i] = std::move(token);
+      }
+      auto token = std::make_shared<Token>(*tokens[5]);
+      token->key = tokens[4]->key;
+      tokens[5] = std::move(token);
+      const Config config = testing::MakeConfig(2, 1, box, 0.5, seed % 2 == 0 ? 1e-8 : 0.25);
+      const Solution solution = Solve(config, tokens);
+      const auto oracle = testing::SolveByEnumeration(config, tokens);
+      ExpectMatchesOracle(solution, oracle);
+      ExpectBoundsHold(solution, oracle);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // A dense line: exchanging all tokens at once runs in circles there.
 TEST(SolveFromNothingTest, ADenseLineNeedsNoPivot) {
   constexpr size_t kN = 400;
