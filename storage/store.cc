@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
@@ -39,10 +40,28 @@ absl::Status CheckFormat(absl::string_view stored) {
                                                     ": migrate it with the release between the two"));
 }
 
+// Without CURRENT RocksDB begins a new database among the files of the old one. It may fail then; but the next
+// start finds that CURRENT, serves what it names, and deletes the rest. A first start that was cut short leaves
+// no CURRENT either, but then there is no log and no table yet.
+absl::Status CheckNothingIsThere(const std::string& path, rocksdb::Env* env) {
+  std::vector<std::string> files;
+  const rocksdb::Status listed = env->GetChildren(path, &files);
+  if (listed.IsNotFound()) return absl::OkStatus();
+  EXPUNGE_RETURN_IF_ERROR(FromRocks(listed, "list the database's files"));
+  for (const std::string& file : files) {
+    if (!absl::EndsWith(file, ".log") && !absl::EndsWith(file, ".sst")) continue;
+    return MakeError(Reason::kStorageCorrupt, "",
+                     "the database has files, but its file CURRENT is missing: restore a backup as a whole");
+  }
+  return absl::OkStatus();
+}
+
 // Reads the format version without opening anything else, and without writing: a newer format may have column
 // families that we don't know. OK if there is no database yet.
 absl::Status CheckFormatOf(const std::string& path, const rocksdb::DBOptions& options) {
-  if (options.env->FileExists(absl::StrCat(path, "/CURRENT")).IsNotFound()) return absl::OkStatus();
+  if (options.env->FileExists(absl::StrCat(path, "/CURRENT")).IsNotFound()) {
+    return CheckNothingIsThere(path, options.env);
+  }
   const std::vector<rocksdb::ColumnFamilyDescriptor> meta = {{ColumnFamilyNames().front(), FamilyOptions()}};
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* raw = nullptr;

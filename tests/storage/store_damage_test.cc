@@ -132,5 +132,37 @@ TEST(StoreDamageTest, AMissingTableFileRefusesToOpen) {
   EXPECT_FALSE(Store::Open(path).ok());
 }
 
+TEST(StoreDamageTest, WithoutCurrentNothingIsServedAndNothingDeleted) {
+  for (const bool in_tables : {false, true}) {
+    const testing::TempDirectory directory;
+    const std::string path = directory.Path("data");
+    Fill(path);
+    if (in_tables) {
+      ASSERT_TRUE(Store::Open(path).ok());
+    }
+    const fs::path current = fs::path(path) / "records" / "CURRENT";
+    fs::rename(current, directory.Path("kept"));
+    for (int start = 0; start < 3; ++start)
+      EXPECT_TRUE(absl::IsDataLoss(Store::Open(path).status())) << start;
+    fs::rename(directory.Path("kept"), current);
+    const auto store = Store::Open(path);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->Get(Table::kTokens, "key7").value_or(""), ValueOf(7));
+  }
+}
+
+TEST(StoreDamageTest, AFirstStartThatWasCutShortIsDoneAgain) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.Path("data");
+  fs::create_directories(fs::path(path) / "records");
+  for (const char* file : {"MANIFEST-000001", "IDENTITY", "LOG", "LOCK"}) {
+    std::ofstream(fs::path(path) / "records" / file) << "x";
+  }
+  Fill(path);
+  const auto store = Store::Open(path);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->Get(Table::kTokens, "key7").value_or(""), ValueOf(7));
+}
+
 }  // namespace
 }  // namespace expunge::storage
