@@ -40,9 +40,9 @@ absl::Status CheckFormat(absl::string_view stored) {
                                                     ": migrate it with the release between the two"));
 }
 
-// Without CURRENT RocksDB begins a new database among the files of the old one. It may fail then; but the next
-// start finds that CURRENT, serves what it names, and deletes the rest. A first start that was cut short leaves
-// no CURRENT either, but then there is no log and no table yet.
+// Without CURRENT RocksDB begins a new database among the files of the old one. It may fail then; but the
+// next start finds that CURRENT, serves what it names, and deletes the rest. A first start that was cut short
+// leaves no CURRENT either, but then there is no log and no table yet.
 absl::Status CheckNothingIsThere(const std::string& path, rocksdb::Env* env) {
   std::vector<std::string> files;
   const rocksdb::Status listed = env->GetChildren(path, &files);
