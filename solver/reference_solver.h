@@ -34,8 +34,9 @@ struct SolveOptions {
 
 // Solves (P) for `tokens` and returns their canonical solution, index by index; every list of the same tokens
 // in any order gives the same bits token by token. REQUIRES: ValidateConfig(config), every key and value
-// normalised, ids distinct. Cost: O(n |S+E| d) for the proof, after about as much for the proposal; memory
-// O(n + |S| |S+E|) doubles. Threads: any number of calls at once. Returns:
+// normalised, ids distinct. Cost: O(n |S+E| d + |S|^3) for the proof, after a few times as much for the
+// proposal, S and E being counted by distinct keys; memory O(n d + |S| |S+E|), and up to 256 MiB of kernel
+// rows. Threads: any number of calls at once. Returns:
 //   FailedPrecondition  ridge <= n 2^-54.
 //   Internal            a defect: a proof failed in exact arithmetic.
 [[nodiscard]] absl::StatusOr<Solution> SolveFromNothing(const Config& config, const TokenList& tokens,

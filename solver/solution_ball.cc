@@ -156,7 +156,8 @@ class BallSolution final : public SupportSolution {
   // x times the count of `group`, exactly.
   void SetTimesCount(double x, uint32_t group, arb_struct* out) const {
     arb_set_d(out, x);
-    arb_mul_ui(out, out, problem_.Count(group), ARF_PREC_EXACT);
+    const uint32_t count = problem_.Count(group);
+    if (count > 1) arb_mul_ui(out, out, count, ARF_PREC_EXACT);
   }
 
   // With the columns and rows of groups scaled by the roots of their counts, the matrix is symmetric.

@@ -23,7 +23,11 @@ class DoubleDoubleSolution final : public SupportSolution {
   bool Solve() {
     kernel_.resize(static_cast<Eigen::Index>(m_), static_cast<Eigen::Index>(m_));
     for (size_t i = 0; i < m_; ++i) {
-      for (size_t j = 0; j <= i; ++j) kernel_(i, j) = kernel_(j, i) = problem_.Kernel(margin_[i], margin_[j]);
+      const auto row = static_cast<Eigen::Index>(i);
+      for (size_t j = 0; j <= i; ++j) {
+        const auto column = static_cast<Eigen::Index>(j);
+        kernel_(row, column) = kernel_(column, row) = problem_.Kernel(margin_[i], margin_[j]);
+      }
     }
     roots_.resize(static_cast<Eigen::Index>(m_));
     for (size_t i = 0; i < m_; ++i) {
@@ -116,11 +120,13 @@ class DoubleDoubleSolution final : public SupportSolution {
     std::vector<DoubleDouble> masses;  // of groups
     for (size_t j = 0; j < m_; ++j) masses.push_back(weights_[j] * counts_[j]);
     for (size_t i = 0; i < m_; ++i) {
+      const double* column = kernel_.col(static_cast<Eigen::Index>(i)).data();
       DoubleDouble sum = rhs_[i] + h_;
       double magnitude = std::fabs(rhs_[i].hi) + std::fabs(h_.hi);
       for (size_t j = 0; j < m_; ++j) {
-        sum = sum - masses[j] * kernel_(i, j);
-        magnitude += std::fabs(masses[j].hi) * kernel_(i, j);
+        const double value = column[j];  // the matrix is symmetric
+        sum = sum - masses[j] * value;
+        magnitude += std::fabs(masses[j].hi) * value;
       }
       sum = sum - weights_[i] * problem_.ridge();
       magnitude += std::fabs(weights_[i].hi) * problem_.ridge();
