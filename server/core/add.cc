@@ -159,12 +159,9 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   const std::lock_guard lock(tenant->writer());
   const Snapshot before = tenant->Find(name.memory);
   const RequestIdentity identity = IdentifyRequest(context, name.tenant, "Add", request);
-  v1::AddResponse response;
   EXPUNGE_ASSIGN_OR_RETURN(const auto remembered, FindAnswer(context, *tenant, identity));
   if (remembered.has_value()) {
-    if (!response.ParseFromString(remembered->response())) {
-      return MakeError(Reason::kStorageCorrupt, "", "a remembered answer is unreadable");
-    }
+    EXPUNGE_ASSIGN_OR_RETURN(v1::AddResponse response, DecodeAnswer<v1::AddResponse>(*remembered));
     RestoreReceipts(before, identity, remembered->memory_pseudonym(), &response);
     return response;
   }
@@ -177,6 +174,7 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   const HeldTokens added = MakeTokens(memory, request, vectors, identity);
   EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, SolveView(before->shared_identity(), before->epoch() + 1,
                                                            Merge(before->tokens(), added)));
+  v1::AddResponse response;
   *response.mutable_state() = after->ReferenceProto();
   *response.mutable_partition() = after->PartitionProto();
   Change change(context, *tenant, identity, received);

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -42,17 +43,22 @@ struct RequestIdentity {
 [[nodiscard]] absl::StatusOr<std::optional<storage::v1::RequestRecord>> FindAnswer(
     const Context& context, const Tenant& tenant, const RequestIdentity& request);
 
-// As FindAnswer, with the answer decoded; what a retry makes again is still missing in it.
+// The answer in a record; what a retry makes again is still missing in it. Returns: kStorageCorrupt.
+template <typename Response>
+[[nodiscard]] absl::StatusOr<Response> DecodeAnswer(const storage::v1::RequestRecord& record) {
+  Response response;
+  if (response.ParseFromString(record.response())) return response;
+  return MakeError(Reason::kStorageCorrupt, "", "a remembered answer is unreadable");
+}
+
+// As FindAnswer, with the answer decoded.
 template <typename Response>
 [[nodiscard]] absl::StatusOr<std::optional<Response>> FindResponse(const Context& context,
                                                                    const Tenant& tenant,
                                                                    const RequestIdentity& request) {
   EXPUNGE_ASSIGN_OR_RETURN(const auto record, FindAnswer(context, tenant, request));
   if (!record.has_value()) return std::optional<Response>();
-  Response response;
-  if (!response.ParseFromString(record->response())) {
-    return MakeError(Reason::kStorageCorrupt, "", "a remembered answer is unreadable");
-  }
+  EXPUNGE_ASSIGN_OR_RETURN(Response response, DecodeAnswer<Response>(*record));
   return std::optional<Response>(std::move(response));
 }
 

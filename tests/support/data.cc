@@ -47,7 +47,8 @@ double Element(DataKind kind, size_t i, size_t k, const std::vector<double>& cen
     case DataKind::kSymmetric: {
       if (i == 0) return 0;
       const size_t axis = (i - 1) / 2 % centre.size();
-      const double size = 1.0 + static_cast<double>((i - 1) / (2 * centre.size()));
+      const size_t layer = (i - 1) / (2 * centre.size());
+      const double size = 1.0 + static_cast<double>(layer);
       return axis == k ? (i % 2 == 1 ? size : -size) : 0.0;
     }
     case DataKind::kOffset:
