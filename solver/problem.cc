@@ -87,6 +87,17 @@ double Problem::Kernel(uint32_t i, uint32_t j) {
   return it->second;
 }
 
+Float Problem::KernelSum(const std::vector<uint32_t>& groups, uint32_t j) {
+  Float sum;
+  Float term;
+  for (const uint32_t i : groups) {
+    arf_set_d(term, Kernel(i, j));
+    arf_mul_ui(term, term, counts_[i], ARF_PREC_EXACT, ARF_RND_DOWN);
+    arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
+  }
+  return sum;
+}
+
 const double* Problem::ApproxRow(uint32_t i) {
   const auto it = rows_.find(i);
   if (it != rows_.end()) return it->second.data();

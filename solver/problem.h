@@ -58,6 +58,8 @@ class Problem {
 
   // K_ij, the double nearest to the kernel. Cost: one kernel value, or a look-up.
   [[nodiscard]] double Kernel(uint32_t i, uint32_t j);
+  // The sum of K_ij over the tokens of all `groups` i, exactly. Cost: a kernel value and an addition a group.
+  [[nodiscard]] Float KernelSum(const std::vector<uint32_t>& groups, uint32_t j);
 
   // Row i of K in doubles, n entries; valid until the next call. Cost: 3 n d flops, or a look-up.
   [[nodiscard]] const double* ApproxRow(uint32_t i);

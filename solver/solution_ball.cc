@@ -254,15 +254,8 @@ class BallSolution final : public SupportSolution {
 
   // p * sum over E of K_je.
   Ball BoxedSum(uint32_t j) {
-    Float sum;
-    Float term;
-    for (const uint32_t e : error_) {
-      arf_set_d(term, problem_.Kernel(j, e));
-      arf_mul_ui(term, term, problem_.Count(e), ARF_PREC_EXACT, ARF_RND_DOWN);
-      arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
-    }
     Ball out;
-    arb_set_arf(out, sum);
+    arb_set_arf(out, problem_.KernelSum(error_, j));
     arb_mul_fmpz(out, out, problem_.box().numerator(), precision_);
     return out;
   }

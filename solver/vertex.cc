@@ -51,16 +51,10 @@ class RowSums {
 
  private:
   Float Exact(uint32_t j) {
-    Float sum;
-    Float term;
-    for (const uint32_t e : error_) {
-      arf_set_d(term, problem_.Kernel(j, e));
-      arf_mul_ui(term, term, problem_.Count(e), ARF_PREC_EXACT, ARF_RND_DOWN);
-      arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
-      if (e != j) continue;
-      arf_set_d(term, problem_.ridge());
-      arf_add(sum, sum, term, ARF_PREC_EXACT, ARF_RND_DOWN);
-    }
+    Float sum = problem_.KernelSum(error_, j);
+    if (!std::binary_search(error_.begin(), error_.end(), j)) return sum;
+    const Float ridge(problem_.ridge());
+    arf_add(sum, sum, ridge, ARF_PREC_EXACT, ARF_RND_DOWN);
     return sum;
   }
 
