@@ -197,17 +197,14 @@ class Proposer {
     return true;
   }
 
-  bool DropAllBlocked() {
-    bool dropped = false;
+  // Puts the margin tokens whose target is not inside the box at the bound that it is beyond.
+  void DropAllBlocked() {
     const std::vector<uint32_t> margin = partition_.margin;
     for (size_t k = 0; k < margin.size(); ++k) {
       const double target = target_[static_cast<Eigen::Index>(k)];
       if (target > 0 && target < boxes_[margin[k]]) continue;
       SetClass(margin[k], target <= 0 ? TokenClass::kReserve : TokenClass::kError);
-      dropped = true;
     }
-    if (dropped) partition_.RefreshLists();
-    return dropped;
   }
 
   // Moves the margin weights towards the target until the first of them, or the first few, meet a bound.
