@@ -99,6 +99,13 @@ struct MemoryState {
   Solution solution;
 };
 
+// A token that carries weight.
+struct SupportEntry {
+  std::shared_ptr<const Token> token;
+  TokenClass token_class = TokenClass::kMargin;  // kMargin or kError
+  double weight = 0;
+};
+
 // SHA-256 of configuration, tokens, classes, weights and rho (byte layout in docs/math/canonical.md). Two
 // memories with equal fingerprints are equal bit for bit. Cost: O(n (d + dv)).
 [[nodiscard]] Digest Fingerprint(const MemoryState& state);

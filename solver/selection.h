@@ -1,0 +1,59 @@
+// Selection: dropping reserve tokens, and for how long that claim holds.
+//
+// A reserve token has weight 0, so dropping it changes no bit of the state now. After later changes it might
+// have had weight: the claim "no dropped token would carry weight" expires. It still holds at a state s if
+// every dropped token would still have g >= 0; without the dropped keys that is proven while
+//     2 |sum_i da_i phi(x_i)| + |rho(s) - rho(s0)|  <  smallest dropped margin,     da = a(s) - a(s0)
+// phi being the feature map of the kernel, |phi(x)| = 1, since |g_j(s) - g_j(s0)| is at most the left side.
+// Where a token of s0's support has been erased, its key is gone; its part of the norm is bounded by its
+// weight alone, and only the sum of such weights is kept. docs/math/incremental.md, "Horizon".
+#ifndef EXPUNGE_SOLVER_SELECTION_H_
+#define EXPUNGE_SOLVER_SELECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "solver/memory_state.h"
+
+namespace expunge::solver {
+
+// Whether the claim of a selection is still proven.
+struct Horizon {
+  bool holds = false;
+  double movement_upper = 0;  // >= the left side above
+  double margin_lower = 0;    // <= the smallest dropped margin: min over the dropped of g_j(s0)
+};
+
+class Selection {
+ public:
+  // `reference` is the support of the state s0 in which the tokens were dropped, `rho` its multiplier.
+  // `margin_lower` <= g_j(s0) for every dropped token j; infinity if none was dropped.
+  Selection(const Config& config, std::vector<SupportEntry> reference, double rho, double margin_lower,
+            uint64_t dropped);
+
+  [[nodiscard]] uint64_t dropped() const { return dropped_; }
+  [[nodiscard]] double margin_lower() const { return margin_lower_; }
+
+  // The token was erased: lets go of its key. Cost: O(|support|).
+  void Forget(absl::string_view id);
+
+  // Evaluates the claim at a later state, in outward-rounded arithmetic over correctly rounded kernel values.
+  // Every stored weight is taken to be within 2^-53 of the exact one, relatively. Cost: O(m^2 d), m tokens in
+  // either support.
+  [[nodiscard]] Horizon Evaluate(const std::vector<SupportEntry>& support, double rho) const;
+
+ private:
+  Config config_;
+  std::vector<SupportEntry> reference_;
+  double rho_;
+  double margin_lower_;
+  uint64_t dropped_;
+  double erased_weight_upper_ = 0;  // of reference tokens that were erased since
+};
+
+}  // namespace expunge::solver
+
+#endif  // EXPUNGE_SOLVER_SELECTION_H_
