@@ -35,6 +35,7 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kTokenUnknown, "TOKEN_UNKNOWN", kNotFound},
     Entry{Reason::kSubjectUnknown, "SUBJECT_UNKNOWN", kNotFound},
     Entry{Reason::kCertificateUnknown, "CERTIFICATE_UNKNOWN", kNotFound},
+    Entry{Reason::kTokenInSupport, "TOKEN_IN_SUPPORT", kFailedPrecondition},
     Entry{Reason::kMemoryEmpty, "MEMORY_EMPTY", kFailedPrecondition},
     Entry{Reason::kRequestIdReused, "REQUEST_ID_REUSED", kInvalidArgument},
     Entry{Reason::kPageTokenInvalid, "PAGE_TOKEN_INVALID", kInvalidArgument},

@@ -31,6 +31,7 @@ enum class Reason {
   kTokenUnknown,        // NOT_FOUND
   kSubjectUnknown,      // NOT_FOUND
   kCertificateUnknown,  // NOT_FOUND
+  kTokenInSupport,      // FAILED_PRECONDITION  the token carries weight, or the state depends on it
   kMemoryEmpty,         // FAILED_PRECONDITION  a readout of a memory without tokens
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
   kPageTokenInvalid,    // INVALID_ARGUMENT

@@ -1,9 +1,16 @@
 #include "solver/kernel.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
+#include "solver/cpu.h"
 #include "solver/double_double.h"
+
+#if EXPUNGE_HAS_WIDE
+#include <immintrin.h>
+#endif
 
 namespace expunge::solver {
 namespace {
@@ -116,22 +123,78 @@ DoubleDouble SquaredDistance(const double* x, const double* y, size_t d) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-}  // namespace
+constexpr size_t kLanes = 8;  // pairs whose distances are summed together
 
-double ExactKernel(const double* x, const double* y, size_t d, double gamma) {
-  const DoubleDouble distance = SquaredDistance(x, y, d);
+// Adds |x - y|^2 to sums + errors for kLanes vectors y, transposed: element k of vector v at
+// ys[k * kLanes + v]. One chain of sums a lane, with the errors summed apart (Ogita, Rump and Oishi, SIAM J.
+// Sci. Comput. 26, 2005): relative error at most (d^2/4 + 4d + 16) 2^-104, barring underflow.
+void SquaredDistances(const double* x, const double* ys, size_t d, double* sums, double* errors) {
+  for (size_t k = 0; k < d; ++k) {
+    const double xk = x[k];
+    const double* y = ys + k * kLanes;
+    for (size_t v = 0; v < kLanes; ++v) {
+      const DoubleDouble difference = TwoSum(xk, -y[v]);
+      const DoubleDouble square = TwoProd(difference.hi, difference.hi);
+      const DoubleDouble sum = TwoSum(sums[v], square.hi);
+      sums[v] = sum.hi;
+      errors[v] += sum.lo + (square.lo + 2 * difference.hi * difference.lo);
+    }
+  }
+}
+
+#if EXPUNGE_HAS_WIDE
+// The same operations, four lanes to a vector.
+EXPUNGE_WIDE void SquaredDistancesWide(const double* x, const double* ys, size_t d, double* sum_out,
+                                       double* error_out) {
+  constexpr size_t kVectors = kLanes / 4;
+  __m256d sums[kVectors] = {_mm256_loadu_pd(sum_out), _mm256_loadu_pd(sum_out + 4)};
+  __m256d errors[kVectors] = {_mm256_loadu_pd(error_out), _mm256_loadu_pd(error_out + 4)};
+  for (size_t k = 0; k < d; ++k) {
+    const __m256d xk = _mm256_set1_pd(x[k]);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const __m256d y = _mm256_loadu_pd(ys + k * kLanes + 4 * v);
+      const __m256d s = _mm256_sub_pd(xk, y);
+      const __m256d bb = _mm256_sub_pd(s, xk);
+      const __m256d e = _mm256_sub_pd(_mm256_sub_pd(xk, _mm256_sub_pd(s, bb)), _mm256_add_pd(y, bb));
+      const __m256d square = _mm256_mul_pd(s, s);
+      const __m256d low = _mm256_fmsub_pd(s, s, square);
+      const __m256d cross = _mm256_mul_pd(_mm256_add_pd(s, s), e);
+      const __m256d sum = _mm256_add_pd(sums[v], square);
+      const __m256d sb = _mm256_sub_pd(sum, sums[v]);
+      const __m256d sum_low =
+          _mm256_add_pd(_mm256_sub_pd(sums[v], _mm256_sub_pd(sum, sb)), _mm256_sub_pd(square, sb));
+      sums[v] = sum;
+      errors[v] = _mm256_add_pd(errors[v], _mm256_add_pd(sum_low, _mm256_add_pd(low, cross)));
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) {
+    _mm256_storeu_pd(sum_out + 4 * v, sums[v]);
+    _mm256_storeu_pd(error_out + 4 * v, errors[v]);
+  }
+}
+#endif
+
+void AddSquaredDistances(const double* x, const double* ys, size_t d, double* sums, double* errors) {
+#if EXPUNGE_HAS_WIDE
+  if (WideVectors()) return SquaredDistancesWide(x, ys, d, sums, errors);
+#endif
+  SquaredDistances(x, ys, d, sums, errors);
+}
+
+// The double nearest to exp(-gamma D) for D within distance.hi * distance_error * 2^-104 of `distance`, or
+// nothing where it is not certain.
+std::optional<double> RoundedKernel(DoubleDouble distance, double distance_error, double gamma) {
   // Below this, lost low parts of squares might matter, or the distance be exactly 0: unless t is tiny in any
   // case.
   const double t_estimate = gamma * distance.hi;
   if (distance.hi < 0x1p-800) {
     if (gamma <= 0x1p+700) return 1.0;  // t < 2^-90: nearer to 1 than half the gap below 1
-    return ExactKernelByBalls(x, y, d, gamma);
+    return std::nullopt;
   }
   if (t_estimate < 0x1p-55) return 1.0;
   if (t_estimate > 746) return 0.0;  // exp(-t) < 2^-1076
   // Near the subnormal range, or where splitting a factor of gamma |x - y|^2 would overflow.
-  if (!(t_estimate < 699) || gamma > 0x1p+990 || distance.hi > 0x1p+990)
-    return ExactKernelByBalls(x, y, d, gamma);
+  if (!(t_estimate < 699) || gamma > 0x1p+990 || distance.hi > 0x1p+990) return std::nullopt;
 
   const DoubleDouble t = distance * gamma;
   // Rounding by the magic constant: the same in every mode of compilation.
@@ -142,12 +205,46 @@ double ExactKernel(const double* x, const double* y, size_t d, double gamma) {
   r = r + k * kStep3;
   const auto index = static_cast<int64_t>(k);
   const DoubleDouble y_scaled = ExpOfSmall(r) * kPowers[index & 63];
-  const double error = 0x1p-97 + t.hi * static_cast<double>(d + 12) * 0x1p-104;  // relative
-  if (!RoundsToHi(y_scaled, y_scaled.hi * error)) return ExactKernelByBalls(x, y, d, gamma);
+  const double error = 0x1p-97 + t.hi * (distance_error + 3) * 0x1p-104;  // relative
+  if (!RoundsToHi(y_scaled, y_scaled.hi * error)) return std::nullopt;
   return std::ldexp(y_scaled.hi, -static_cast<int>(index >> 6));  // exact: the result is above 2^-1010
 }
 
-double ExpOfNegative(double t) {
+}  // namespace
+
+double ExactKernel(const double* x, const double* y, size_t d, double gamma) {
+  const auto value = RoundedKernel(SquaredDistance(x, y, d), static_cast<double>(d) + 9, gamma);
+  return value.has_value() ? *value : ExactKernelByBalls(x, y, d, gamma);
+}
+
+void ExactKernels(const double* x, const double* const* ys, size_t count, size_t d, double gamma,
+                  double* out) {
+  constexpr size_t kPanel = 256;  // dimensions transposed at a time
+  const auto dimension = static_cast<double>(d);
+  const double distance_error = 0.25 * dimension * dimension + 4 * dimension + 16;
+  alignas(64) double panel[kPanel * kLanes];
+  for (size_t begin = 0; begin < count; begin += kLanes) {
+    const size_t lanes = std::min(kLanes, count - begin);
+    double sums[kLanes] = {};
+    double errors[kLanes] = {};
+    for (size_t from = 0; from < d; from += kPanel) {
+      const size_t length = std::min(kPanel, d - from);
+      for (size_t v = 0; v < kLanes; ++v) {
+        const double* y = ys[begin + (v < lanes ? v : 0)] + from;
+        for (size_t k = 0; k < length; ++k) panel[k * kLanes + v] = y[k];
+      }
+      AddSquaredDistances(x + from, panel, length, sums, errors);
+    }
+    for (size_t v = 0; v < lanes; ++v) {
+      const auto value = RoundedKernel(FastTwoSum(sums[v], errors[v]), distance_error, gamma);
+      out[begin + v] = value.has_value() ? *value : ExactKernelByBalls(x, ys[begin + v], d, gamma);
+    }
+  }
+}
+
+namespace {
+
+EXPUNGE_INLINE double ExpOfNegativeInline(double t) {
   constexpr double kLn2High = 0x1.62e42fefa3800p-1;  // 42 bits: k * kLn2High is exact
   constexpr double kLn2Low = 0x1.ef35793c76730p-45;
   const double clamped = t < 700 ? t : 700;
@@ -174,8 +271,8 @@ double ExpOfNegative(double t) {
   return t <= 700 ? result : 0.0;
 }
 
-void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n, size_t stride, double gamma,
-                     double* out) {
+EXPUNGE_INLINE void ApproxKernelRowLoop(const double* x, const double* columns, size_t d, size_t n,
+                                        size_t stride, double gamma, double* out) {
   constexpr size_t kBlock = 256;
   double sums[kBlock];
   for (size_t begin = 0; begin < n; begin += kBlock) {
@@ -189,8 +286,27 @@ void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n,
         sums[j] += difference * difference;
       }
     }
-    for (size_t j = 0; j < count; ++j) out[begin + j] = ExpOfNegative(gamma * sums[j]);
+    for (size_t j = 0; j < count; ++j) out[begin + j] = ExpOfNegativeInline(gamma * sums[j]);
   }
+}
+
+#if EXPUNGE_HAS_WIDE
+EXPUNGE_WIDE void ApproxKernelRowWide(const double* x, const double* columns, size_t d, size_t n,
+                                      size_t stride, double gamma, double* out) {
+  ApproxKernelRowLoop(x, columns, d, n, stride, gamma, out);
+}
+#endif
+
+}  // namespace
+
+double ExpOfNegative(double t) { return ExpOfNegativeInline(t); }
+
+void ApproxKernelRow(const double* x, const double* columns, size_t d, size_t n, size_t stride, double gamma,
+                     double* out) {
+#if EXPUNGE_HAS_WIDE
+  if (WideVectors()) return ApproxKernelRowWide(x, columns, d, n, stride, gamma, out);
+#endif
+  ApproxKernelRowLoop(x, columns, d, n, stride, gamma, out);
 }
 
 double ApproxKernelError(size_t d, double gamma) {

@@ -93,4 +93,18 @@ absl::Status NormalizeValue(const Config& config, absl::Span<double> value) {
   return absl::OkStatus();
 }
 
+Proof EmptyProof(double ridge) {
+  Proof proof;
+  proof.margin_lower = proof.weight_distance_lower = std::numeric_limits<double>::infinity();
+  proof.eigenvalue_lower = ridge;
+  proof.eta = 0x1p-53;
+  return proof;
+}
+
+void SetStateBounds(double ridge, uint64_t tokens, double smallest_weight, Proof* proof) {
+  proof->eta = smallest_weight < 0x1p-1022 ? std::numeric_limits<double>::infinity() : 0x1p-53;
+  proof->duality_gap_upper = 0x1p-53 * (8 + 10 * ridge) * (1 + 0x1p-20);
+  proof->eigenvalue_lower = (ridge - static_cast<double>(tokens) * 0x1p-54) * (1 - 0x1p-50);
+}
+
 }  // namespace expunge::solver

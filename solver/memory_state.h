@@ -84,6 +84,13 @@ struct Proof {
   double eta = 0;  // |a_i - a*_i| <= eta a_i for all i in S and E; infinity if some a_i underflowed
 };
 
+// The proof of a memory without tokens.
+[[nodiscard]] Proof EmptyProof(double ridge);
+
+// Sets the bounds that follow from rounding alone: duality gap, eigenvalue and eta (docs/math/canonical.md,
+// "Bounds of the rounded state"). `smallest_weight`: of S and E.
+void SetStateBounds(double ridge, uint64_t tokens, double smallest_weight, Proof* proof);
+
 // The canonical solution for a list of tokens, index by index.
 struct Solution {
   std::vector<TokenClass> classes;

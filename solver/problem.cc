@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kRowCacheBytes = size_t{256} << 20;
 
-// x to about 2^-106: the rounded value, and the rounded rest.
+}  // namespace
+
 DoubleDouble ToDoubleDouble(const Rational& x) {
   const double hi = RoundToDouble(x).value;
   Rational rest;
@@ -18,8 +19,6 @@ DoubleDouble ToDoubleDouble(const Rational& x) {
   fmpq_sub(rest, x, rest);
   return {hi, RoundToDouble(rest).value};
 }
-
-}  // namespace
 
 Rational ExactBoxBound(const BoxBound& box) {
   Rational c;
@@ -42,8 +41,9 @@ void Partition::RefreshLists() {
   }
 }
 
-Problem::Problem(const Config& config, const TokenList& tokens)
-    : d_(config.key_dimension),
+Problem::Problem(const Config& config, const TokenList& tokens, uint64_t total)
+    : total_(total > 0 ? total : tokens.size()),
+      d_(config.key_dimension),
       gamma_(config.gamma),
       ridge_(config.ridge),
       box_(ExactBoxBound(config.box)),
@@ -63,12 +63,12 @@ Problem::Problem(const Config& config, const TokenList& tokens)
   for (size_t i = 0; i < n_; ++i) {
     for (size_t k = 0; k < d_; ++k) columns_[k * n_ + i] = keys_[i * d_ + k];
   }
-  Rational total;
-  fmpq_mul_fmpz(total, box_, Integer(tokens.size()));
-  single_point_ = fmpz_cmp(total.numerator(), total.denominator()) <= 0;
+  Rational most;
+  fmpq_mul_fmpz(most, box_, Integer(total_));
+  single_point_ = fmpz_cmp(most.numerator(), most.denominator()) <= 0;
   if (single_point_) {
     fmpz_one(box_.numerator());
-    fmpz_set_ui(box_.denominator(), tokens.size());
+    fmpz_set_ui(box_.denominator(), total_);
   }
   box_dd_ = ToDoubleDouble(box_);
 }

@@ -25,6 +25,9 @@ namespace expunge::solver {
 // C = min(1, 2/(2s-1)), or min(1, value), exactly.
 [[nodiscard]] Rational ExactBoxBound(const BoxBound& box);
 
+// x with relative error at most kDoubleDoubleError: the rounded value, and the rounded rest.
+[[nodiscard]] DoubleDouble ToDoubleDouble(const Rational& x);
+
 // Which group is in which class, with the two short lists in ascending order of index.
 struct Partition {
   std::vector<TokenClass> classes;
@@ -38,12 +41,13 @@ struct Partition {
 // Threads: one at a time (it fills its caches).
 class Problem {
  public:
-  // REQUIRES: as SolveFromNothing; n >= 1. Keeps no reference to the tokens.
-  Problem(const Config& config, const TokenList& tokens);
+  // REQUIRES: as SolveFromNothing; n >= 1. Keeps no reference to the tokens. If `total` > 0, `tokens` are
+  // part of so many, which counts for C_n; those that are missing have weight 0.
+  Problem(const Config& config, const TokenList& tokens, uint64_t total = 0);
 
   // Groups, in the order of their first tokens.
   [[nodiscard]] size_t n() const { return n_; }
-  [[nodiscard]] uint64_t tokens() const { return groups_.size(); }
+  [[nodiscard]] uint64_t tokens() const { return total_; }
   // The group of each token.
   [[nodiscard]] const std::vector<uint32_t>& groups() const { return groups_; }
   // Tokens in group i, and in all of a list of groups.
@@ -67,6 +71,7 @@ class Problem {
 
  private:
   size_t n_ = 0;
+  uint64_t total_;
   size_t d_;
   double gamma_;
   double ridge_;

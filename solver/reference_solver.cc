@@ -118,14 +118,11 @@ class Prover {
     }
     solution->rho = rho + 0.0;  // -0 becomes +0
 
-    // docs/math/canonical.md, "Bounds of the rounded state".
-    proof.eta = 0x1p-53;
+    double smallest = kInfinity;
     for (size_t i = 0; i < problem_.n(); ++i) {
-      if (partition.classes[i] != TokenClass::kReserve && weights[i] < 0x1p-1022) proof.eta = kInfinity;
+      if (partition.classes[i] != TokenClass::kReserve) smallest = std::min(smallest, weights[i]);
     }
-    proof.duality_gap_upper = 0x1p-53 * (8 + 10 * problem_.ridge()) * (1 + 0x1p-20);
-    proof.eigenvalue_lower =
-        (problem_.ridge() - static_cast<double>(problem_.tokens()) * 0x1p-54) * (1 - 0x1p-50);
+    SetStateBounds(problem_.ridge(), problem_.tokens(), smallest, &proof);
     solution->proof = proof;
   }
 
@@ -139,7 +136,7 @@ Partition FirstPartition(Problem* problem, const SolveOptions& options) {
     partition.classes.assign(problem->n(), TokenClass::kError);
   } else if (!options.proposal.empty()) {
     partition.classes.resize(problem->n());
-    for (size_t i = 0; i < problem->tokens(); ++i)
+    for (size_t i = 0; i < options.proposal.size(); ++i)
       partition.classes[problem->groups()[i]] = options.proposal[i];
   } else {
     return ProposePartition(problem);
@@ -155,9 +152,7 @@ absl::StatusOr<Solution> SolveFromNothing(const Config& config, const TokenList&
   EXPUNGE_RETURN_IF_ERROR(ValidateRidge(config, tokens.size()));
   Solution solution;
   if (tokens.empty()) {
-    solution.proof.margin_lower = solution.proof.weight_distance_lower = kInfinity;
-    solution.proof.eigenvalue_lower = config.ridge;
-    solution.proof.eta = 0x1p-53;
+    solution.proof = EmptyProof(config.ridge);
     return solution;
   }
   FreeCachesAtThreadExit();

@@ -25,20 +25,14 @@ class RowSums {
     bound_ = terms * (problem_.approx_error() + (terms + 4) * 0x1p-53) * (1 + 0x1p-20);
   }
 
-  struct Extreme {
-    uint32_t token = 0;
-    Float value;
-    uint64_t count = 0;  // tokens that share it
-  };
-
   // The largest (sign = +1) or smallest (sign = -1) w_j over tokens of `wanted`; nullopt if there are none.
-  std::optional<Extreme> Find(const std::vector<TokenClass>& classes, TokenClass wanted, int sign) {
+  std::optional<VertexExtreme> Find(const std::vector<TokenClass>& classes, TokenClass wanted, int sign) {
     double best = -std::numeric_limits<double>::infinity();
     for (size_t j = 0; j < classes.size(); ++j) {
       if (classes[j] == wanted) best = std::max(best, sign * approx_[j]);
     }
     if (std::isinf(best)) return std::nullopt;
-    Extreme extreme;
+    VertexExtreme extreme;
     for (uint32_t j = 0; j < classes.size(); ++j) {
       if (classes[j] != wanted || sign * approx_[j] < best - 2 * bound_) continue;
       const Float value = Exact(j);
@@ -74,29 +68,30 @@ RoundedDouble OneMinus(const Rational& box, const Float& sum) {
   return RoundToDouble(x);
 }
 
-// rho and the margins of an optimal vertex; `low` is nullopt where R is empty.
-void Conclude(const Problem& problem, const RowSums::Extreme& high,
-              const std::optional<RowSums::Extreme>& low, Vertex* vertex) {
+}  // namespace
+
+Vertex ConcludeVertex(const Rational& box, const VertexExtreme& high,
+                      const std::optional<VertexExtreme>& low) {
+  Vertex vertex;
   Float sum;
   if (!low.has_value()) {
     arf_mul_2exp_si(sum, high.value, 1);
-    vertex->rho = OneMinus(problem.box(), sum);
-    vertex->margin_lower = std::numeric_limits<double>::infinity();
-    return;
+    vertex.rho = OneMinus(box, sum);
+    vertex.margin_lower = std::numeric_limits<double>::infinity();
+    return vertex;
   }
   arf_add(sum, high.value, low->value, ARF_PREC_EXACT, ARF_RND_DOWN);
-  vertex->rho = OneMinus(problem.box(), sum);
+  vertex.rho = OneMinus(box, sum);
   // g_j = C_n (2 w_j - max - min): smallest in magnitude at the two ends, C_n (min - max) at both.
   Float gap;
   arf_sub(gap, low->value, high.value, ARF_PREC_EXACT, ARF_RND_DOWN);
-  if (arf_is_zero(gap)) vertex->ties = high.count + low->count;
+  if (arf_is_zero(gap)) vertex.ties = high.count + low->count;
   Rational margin;
   arf_get_fmpq(margin, gap);
-  fmpq_mul(margin, margin, problem.box());
-  vertex->margin_lower = LowerBound(margin);
+  fmpq_mul(margin, margin, box);
+  vertex.margin_lower = LowerBound(margin);
+  return vertex;
 }
-
-}  // namespace
 
 Vertex ExamineVertex(Problem* problem, const Partition& partition) {
   RowSums sums(problem, partition);
@@ -116,7 +111,7 @@ Vertex ExamineVertex(Problem* problem, const Partition& partition) {
   } else if (low.has_value() && arf_cmp(high->value, low->value) > 0) {
     vertex.outcome = Vertex::Outcome::kNotOptimal;
   } else {
-    Conclude(*problem, *high, low, &vertex);
+    vertex = ConcludeVertex(problem->box(), *high, low);
   }
   return vertex;
 }

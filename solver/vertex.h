@@ -2,6 +2,8 @@
 #ifndef EXPUNGE_SOLVER_VERTEX_H_
 #define EXPUNGE_SOLVER_VERTEX_H_
 
+#include <optional>
+
 #include "solver/problem.h"
 
 namespace expunge::solver {
@@ -22,6 +24,18 @@ struct Vertex {
   double margin_lower = 0;  // <= min |g_j|; infinity where R is empty
   uint64_t ties = 0;        // tokens with g_j = 0 where R is not empty
 };
+
+// The largest or smallest sum over E of H_je among the tokens of one class, exactly; `count` tokens share it.
+struct VertexExtreme {
+  uint32_t token = 0;
+  Float value;
+  uint64_t count = 0;
+};
+
+// An optimal vertex from its extremes over E and, unless that is empty, over R. `box` = C_n.
+// REQUIRES: low is absent, or high.value <= low->value.
+[[nodiscard]] Vertex ConcludeVertex(const Rational& box, const VertexExtreme& high,
+                                    const std::optional<VertexExtreme>& low);
 
 // Decides exactly: in doubles with a bound first, then in exact sums for the rows that are near.
 // REQUIRES: partition.margin empty. Cost: O(n |E| d).

@@ -1,0 +1,288 @@
+#include "solver/memory_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "solver/kernel.h"
+#include "solver/problem.h"
+#include "solver/proposal.h"
+#include "solver/reference_solver.h"
+
+namespace expunge::solver {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr uint64_t kSmallBatch = 16;  // never worth a start from nothing
+
+}  // namespace
+
+MemoryCore::MemoryCore(const Config& config, const ExactMemoryOptions& options)
+    : config_(config),
+      options_(options),
+      table_(config.key_dimension),
+      active_(config_, table_, &counters_),
+      state_proof_(config_, table_, &active_, &counters_) {
+  SetEmpty();
+}
+
+void MemoryCore::SetEmpty() {
+  rho_ = 0;
+  proof_ = EmptyProof(config_.ridge);
+  solved_ = false;
+  active_.SetTokens(0);
+}
+
+absl::Status MemoryCore::Load(const TokenList& tokens, const std::vector<TokenClass>& classes) {
+  if (tokens.empty()) return absl::OkStatus();
+  for (const auto& token : tokens) Insert(token);
+  active_.SetTokens(table_.tokens());
+  active_.Adopt(ByGroup(tokens, classes));
+  return Settle();
+}
+
+absl::Status MemoryCore::Add(const TokenList& tokens) {
+  ++counters_.operations;
+  Save();
+  fresh_.clear();
+  const uint64_t before = table_.tokens();
+  bool support_touched = !solved_ || active_.system().empty();
+  for (const auto& token : tokens) support_touched = Insert(token) || support_touched;
+  active_.SetTokens(table_.tokens());
+  absl::Status status;
+  if (tokens.size() > kSmallBatch && tokens.size() > before / 4 && !active_.single_point()) {
+    ++counters_.cold_starts;
+    const TokenList all = AllTokens();
+    Problem problem(config_, all);
+    const Partition partition = ProposePartition(&problem);
+    std::vector<TokenClass> classes;
+    for (const uint32_t group : problem.groups()) classes.push_back(partition.classes[group]);
+    active_.Adopt(ByGroup(all, classes));
+    status = Settle();
+  } else {
+    double margin = kInfinity;
+    for (size_t i = 0; i < fresh_.size() && !support_touched; ++i) {
+      margin = std::min(margin, active_.ReserveMargin(fresh_[i]));
+      support_touched = !(margin > 0);
+    }
+    if (!support_touched) {
+      // All stay in reserve, proven: nothing else changes.
+      proof_.margin_lower = std::min(proof_.margin_lower, 2 * margin);
+      RefreshStateBounds();
+      return absl::OkStatus();
+    }
+    status = Settle();
+  }
+  if (!status.ok()) Restore(tokens, {});
+  return status;
+}
+
+absl::Status MemoryCore::Remove(absl::Span<const std::string> ids) {
+  ++counters_.operations;
+  Save();
+  removed_.clear();
+  for (const std::string& id : ids) removed_.push_back(table_.Find(id));
+  bool support_touched = !solved_ || active_.system().empty();
+  for (const std::string& id : ids) support_touched = Erase(id) || support_touched;
+  active_.SetTokens(table_.tokens());
+  absl::Status status;
+  if (table_.tokens() == 0) {
+    SetEmpty();
+  } else if (support_touched || active_.single_point()) {
+    status = Settle();
+  } else {
+    RefreshStateBounds();
+  }
+  if (!status.ok()) Restore({}, removed_);
+  removed_.clear();
+  return status;
+}
+
+bool MemoryCore::Insert(const std::shared_ptr<const Token>& token) {
+  const uint32_t group = table_.Insert(token);
+  const uint32_t count = table_.Count(group);
+  if (count == 1) {
+    active_.GroupAdded(group);
+    fresh_.push_back(group);
+    return false;
+  }
+  active_.CountChanged(group, count - 1);
+  return active_.Class(group) != TokenClass::kReserve;
+}
+
+bool MemoryCore::Erase(absl::string_view id) {
+  const uint32_t group = table_.GroupOf(id);
+  const bool in_support = active_.Class(group) != TokenClass::kReserve;
+  const uint32_t count = table_.Count(group);
+  if (count == 1) active_.GroupLeaves(group);
+  table_.Erase(id);
+  if (count > 1) active_.CountChanged(group, count);
+  return in_support;
+}
+
+absl::Status MemoryCore::Settle() {
+  solved_ = SettleFast();
+  return solved_ ? absl::OkStatus() : SettleByReference();
+}
+
+bool MemoryCore::SettleFast() {
+  const uint64_t support = active_.system().size() + active_.error_groups().size();
+  const uint64_t limit =
+      options_.max_set_changes > 0 ? options_.max_set_changes : 20 * (support + fresh_.size()) + 1000;
+  const uint64_t end = counters_.set_changes + limit;
+  while (counters_.set_changes <= end) {
+    const ActiveSet::Outcome outcome = active_.Optimise(end - counters_.set_changes);
+    if (outcome == ActiveSet::Outcome::kLimit) return false;
+    if (state_proof_.ProveOrMove(outcome == ActiveSet::Outcome::kVertex, &rho_, &proof_)) return true;
+  }
+  return false;
+}
+
+// The fallback: solves from nothing and takes that partition over.
+absl::Status MemoryCore::SettleByReference() {
+  ++counters_.fallbacks;
+  const TokenList tokens = AllTokens();
+  EXPUNGE_ASSIGN_OR_RETURN(const Solution solution, SolveFromNothing(config_, tokens));
+  const std::vector<TokenClass> classes = ByGroup(tokens, solution.classes);
+  active_.Adopt(classes);
+  const ActiveSet::Outcome outcome = active_.Optimise(0);
+  if (outcome != ActiveSet::Outcome::kLimit) {
+    solved_ = state_proof_.ProveOrMove(outcome == ActiveSet::Outcome::kVertex, &rho_, &proof_);
+  }
+  if (solved_) return absl::OkStatus();
+  // The factor in doubles cannot follow; the answer stands all the same.
+  active_.Adopt(classes);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    active_.SetWeight(table_.GroupOf(tokens[i]->id), solution.weights[i]);
+  }
+  rho_ = solution.rho;
+  proof_ = solution.proof;
+  return absl::OkStatus();
+}
+
+TokenList MemoryCore::AllTokens() const {
+  TokenList tokens;
+  tokens.reserve(table_.tokens());
+  table_.VisitAll([&tokens](const std::shared_ptr<const Token>& token) { tokens.push_back(token); });
+  return tokens;
+}
+
+std::vector<TokenClass> MemoryCore::ByGroup(const TokenList& tokens,
+                                            const std::vector<TokenClass>& classes) const {
+  std::vector<TokenClass> by_group(table_.capacity(), TokenClass::kReserve);
+  for (size_t i = 0; i < tokens.size(); ++i) by_group[table_.GroupOf(tokens[i]->id)] = classes[i];
+  return by_group;
+}
+
+void MemoryCore::RefreshStateBounds() {
+  const double eta = proof_.eta;  // of the weights, which are what they were
+  SetStateBounds(config_.ridge, table_.tokens(), 1, &proof_);
+  proof_.eta = eta;
+}
+
+void MemoryCore::Save() {
+  saved_.clear();
+  const auto save = [this](uint32_t group) {
+    bool first = true;
+    table_.VisitGroup(group, [&](const std::shared_ptr<const Token>& token) {
+      if (first) saved_.push_back({token, active_.Class(group), active_.Weight(group)});
+      first = false;
+    });
+  };
+  for (const uint32_t group : active_.system().groups()) save(group);
+  for (const uint32_t group : active_.error_groups()) save(group);
+  saved_rho_ = rho_;
+  saved_proof_ = proof_;
+}
+
+// After a failure: the tokens, and the classes and weights of the last proven state.
+void MemoryCore::Restore(const TokenList& added, const TokenList& removed) {
+  for (const auto& token : added) Erase(token->id);
+  for (const auto& token : removed) Insert(token);
+  active_.SetTokens(table_.tokens());
+  std::vector<TokenClass> classes(table_.capacity(), TokenClass::kReserve);
+  for (const Entry& entry : saved_) classes[table_.GroupOf(entry.token->id)] = entry.token_class;
+  active_.Adopt(classes);
+  for (const Entry& entry : saved_) active_.SetWeight(table_.GroupOf(entry.token->id), entry.weight);
+  rho_ = saved_rho_;
+  proof_ = saved_proof_;
+  solved_ = false;
+}
+
+std::vector<SupportEntry> MemoryCore::Support() const {
+  std::vector<SupportEntry> support;
+  const auto append = [&](uint32_t group) {
+    table_.VisitGroup(group, [&](const std::shared_ptr<const Token>& token) {
+      support.push_back({token, active_.Class(group), active_.Weight(group)});
+    });
+  };
+  for (const uint32_t group : active_.system().groups()) append(group);
+  for (const uint32_t group : active_.error_groups()) append(group);
+  std::sort(support.begin(), support.end(),
+            [](const SupportEntry& a, const SupportEntry& b) { return a.token->id < b.token->id; });
+  return support;
+}
+
+bool MemoryCore::MayDrop(absl::string_view id) const {
+  const uint32_t group = table_.GroupOf(id);
+  if (!solved_ && active_.system().empty()) return false;
+  return active_.Class(group) == TokenClass::kReserve && group != state_proof_.anchor();
+}
+
+std::vector<std::string> MemoryCore::DeepestReserve(uint64_t count) const {
+  struct Candidate {
+    double depth;
+    const Token* token;
+  };
+  std::vector<Candidate> candidates;
+  table_.VisitAll([&](const std::shared_ptr<const Token>& token) {
+    if (MayDrop(token->id)) candidates.push_back({active_.f(table_.GroupOf(token->id)), token.get()});
+  });
+  count = std::min<uint64_t>(count, candidates.size());
+  const std::vector<SupportEntry> support = Support();
+  if (count > 0 && count < candidates.size()) {
+    // Near the last one that goes, the pass does not tell the order: there, by definition.
+    const auto deeper = [](const Candidate& a, const Candidate& b) {
+      return a.depth != b.depth ? a.depth > b.depth : a.token->id > b.token->id;
+    };
+    const auto last = candidates.begin() + static_cast<ptrdiff_t>(count) - 1;
+    std::nth_element(candidates.begin(), last, candidates.end(), deeper);
+    const double cut = last->depth;
+    const double band = solved_ ? 3 * active_.FError(cut) + 0x1p-40 : kInfinity;
+    for (Candidate& candidate : candidates) {
+      if (std::fabs(candidate.depth - cut) > band) continue;
+      double depth = 0;
+      for (const SupportEntry& entry : support) {
+        depth += entry.weight * ExactKernel(entry.token->key.data(), candidate.token->key.data(),
+                                            config_.key_dimension, config_.gamma);
+      }
+      candidate.depth = depth;
+    }
+    std::sort(candidates.begin(), candidates.end(), deeper);
+  }
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < count; ++i) ids.push_back(candidates[i].token->id);
+  return ids;
+}
+
+double MemoryCore::MarginLower(absl::Span<const std::string> ids) const {
+  const double level = (1 - rho_) / 2;
+  const double error = (active_.system().empty() ? 0 : active_.system().SlackError()) + 0x1p-50;
+  double margin = solved_ ? kInfinity : 0;
+  for (const std::string& id : ids) {
+    const double f = active_.f(table_.GroupOf(id));
+    margin = std::min(margin, 2 * (f - active_.FError(f) - level - error));
+  }
+  return std::max(margin, proof_.margin_lower);
+}
+
+void MemoryCore::Drop(absl::Span<const std::string> ids) {
+  for (const std::string& id : ids) Erase(id);
+  active_.SetTokens(table_.tokens());
+  RefreshStateBounds();
+}
+
+}  // namespace expunge::solver
