@@ -337,14 +337,12 @@ bool ActiveSet::StepAtVertex() {
 bool ActiveSet::SolveTarget() {
   ++counters_.iterations;
   if (system_.NeedsFreshErrorSums()) RefreshErrorSums();
-  const double box = box_dd_.hi;
   for (int round = 0; round < 4; ++round) {
     const double step = system_.Improve();
     if (!std::isfinite(step)) return false;
-    double closest = box;
+    double closest = box_dd_.hi;
     for (size_t k = 0; k < system_.size(); ++k) {
-      const double weight = system_.Weight(k);
-      closest = std::min({closest, std::fabs(weight), std::fabs(box - weight)});
+      closest = std::min({closest, std::fabs(system_.Weight(k)), std::fabs(system_.Room(k))});
     }
     // A step leaves an error of about 1e-16 times the condition, itself at most |S| / ridge, of it.
     if (step * 0x1p-20 < closest) break;
@@ -368,7 +366,7 @@ bool ActiveSet::StepToBound() {
     const double weight = weights_[system_.groups()[k]];
     const double target = system_.Weight(k);
     if (target <= 0) reach_[k] = weight > target ? weight / (weight - target) : 0;
-    if (target >= box) reach_[k] = target > weight ? (box - weight) / (target - weight) : 0;
+    if (system_.Room(k) <= 0) reach_[k] = target > weight ? (box - weight) / (target - weight) : 0;
     reach_[k] = std::max(reach_[k], 0.0);
     step = std::min(step, reach_[k]);
   }

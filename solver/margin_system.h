@@ -56,6 +56,8 @@ class MarginSystem {
   // flops for the residual and 4 m^2 for the step.
   double Improve();
   [[nodiscard]] double Weight(size_t k) const { return a_hi_[k]; }  // of one token; nearest double
+  // C_n less the weight. A weight can differ from C_n by less than a double shows.
+  [[nodiscard]] double Room(size_t k) const { return (box_ - DoubleDouble{a_hi_[k], a_lo_[k]}).hi; }
   [[nodiscard]] DoubleDouble h() const { return h_; }
   void SetWeight(size_t k, double weight);  // where the next Improve starts
 
