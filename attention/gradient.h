@@ -34,9 +34,11 @@ struct ReadoutGradient {
 };
 
 // dL/dqueries, dL/dkeys and dL/dvalues for Q queries (`queries`: Q x d, row-major; Q may be 0) and the
-// gradient with respect to their readouts (`upstream`: Q x dv, row-major). `memory` is not changed. Cost: O(Q
-// |S+E| (d + dv)) + O(|S|^2) for the solve + O(|S| |S+E| d). Threads: any number of calls at once, as for
-// ExactMemory's const functions. Returns:
+// gradient with respect to their readouts (`upstream`: Q x dv, row-major). `memory` is not changed.
+//
+// Cost: O(Q |S+E| (d + dv)), O(|S|^2) for the solve and O(|S| |S+E| d) for the kernel.
+//
+// Threads: any number of calls at once, as for ExactMemory's const functions. Returns:
 //   InvalidArgument     `queries` is no multiple of d, or `upstream` not Q x dv; NaN or infinity; fields
 //                       "queries", "upstream", or with a row, "queries[q]".
 //   OutOfRange          a query with which a squared distance could overflow, field "queries[q]"; a
