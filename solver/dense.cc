@@ -146,47 +146,53 @@ EXPUNGE_WIDE void AddRowWide(const float* row, double scale, size_t n, double* t
   AddRowLoop(row, scale, n, target);
 }
 
-// The same operations as SubtractProductsOfRows, twelve rows at a time: three vectors hide the latencies.
-EXPUNGE_WIDE size_t SubtractProductsWide(const double* a, size_t stride, size_t m, const double* x_hi,
-                                         const double* x_lo, double* hi, double* lo) {
-  constexpr size_t kVectors = 3;
-  size_t i = 0;
-  for (; i + 4 * kVectors <= m; i += 4 * kVectors) {
-    __m256d s[kVectors];
-    __m256d c[kVectors];
+// The same operations as SubtractProductsOfRows, 4 kVectors rows at a time.
+template <size_t kVectors>
+EXPUNGE_WIDE EXPUNGE_INLINE void SubtractProductsOfBlock(const double* a, size_t stride, size_t m,
+                                                         const double* x_hi, const double* x_lo, double* hi,
+                                                         double* lo) {
+  __m256d s[kVectors];
+  __m256d c[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    s[v] = _mm256_loadu_pd(hi + 4 * v);
+    c[v] = _mm256_loadu_pd(lo + 4 * v);
+  }
+  for (size_t j = 0; j < m; ++j) {
+    const __m256d xh = _mm256_set1_pd(x_hi[j]);
+    const __m256d xl = _mm256_set1_pd(x_lo[j]);
+    const double* column = a + j * stride;
     for (size_t v = 0; v < kVectors; ++v) {
-      s[v] = _mm256_loadu_pd(hi + i + 4 * v);
-      c[v] = _mm256_loadu_pd(lo + i + 4 * v);
+      const __m256d value = _mm256_loadu_pd(column + 4 * v);
+      const __m256d product = _mm256_mul_pd(value, xh);
+      const __m256d error = _mm256_fmsub_pd(value, xh, product);
+      const __m256d sum = _mm256_sub_pd(s[v], product);
+      const __m256d bb = _mm256_sub_pd(sum, s[v]);
+      const __m256d low =
+          _mm256_sub_pd(_mm256_sub_pd(s[v], _mm256_sub_pd(sum, bb)), _mm256_add_pd(product, bb));
+      s[v] = sum;
+      c[v] = _mm256_add_pd(c[v], _mm256_sub_pd(_mm256_sub_pd(low, error), _mm256_mul_pd(value, xl)));
     }
-    for (size_t j = 0; j < m; ++j) {
-      const __m256d xh = _mm256_set1_pd(x_hi[j]);
-      const __m256d xl = _mm256_set1_pd(x_lo[j]);
-      const double* column = a + j * stride + i;
+    if (j % kRenormalise == kRenormalise - 1) {
       for (size_t v = 0; v < kVectors; ++v) {
-        const __m256d value = _mm256_loadu_pd(column + 4 * v);
-        const __m256d product = _mm256_mul_pd(value, xh);
-        const __m256d error = _mm256_fmsub_pd(value, xh, product);
-        const __m256d sum = _mm256_sub_pd(s[v], product);
-        const __m256d bb = _mm256_sub_pd(sum, s[v]);
-        const __m256d low =
-            _mm256_sub_pd(_mm256_sub_pd(s[v], _mm256_sub_pd(sum, bb)), _mm256_add_pd(product, bb));
-        s[v] = sum;
-        c[v] = _mm256_add_pd(c[v], _mm256_sub_pd(_mm256_sub_pd(low, error), _mm256_mul_pd(value, xl)));
+        const __m256d normal = _mm256_add_pd(s[v], c[v]);
+        c[v] = _mm256_sub_pd(c[v], _mm256_sub_pd(normal, s[v]));
+        s[v] = normal;
       }
-      if (j % kRenormalise == kRenormalise - 1) {
-        for (size_t v = 0; v < kVectors; ++v) {
-          const __m256d normal = _mm256_add_pd(s[v], c[v]);
-          c[v] = _mm256_sub_pd(c[v], _mm256_sub_pd(normal, s[v]));
-          s[v] = normal;
-        }
-      }
-    }
-    for (size_t v = 0; v < kVectors; ++v) {
-      const __m256d normal = _mm256_add_pd(s[v], c[v]);
-      _mm256_storeu_pd(hi + i + 4 * v, normal);
-      _mm256_storeu_pd(lo + i + 4 * v, _mm256_sub_pd(c[v], _mm256_sub_pd(normal, s[v])));
     }
   }
+  for (size_t v = 0; v < kVectors; ++v) {
+    const __m256d normal = _mm256_add_pd(s[v], c[v]);
+    _mm256_storeu_pd(hi + 4 * v, normal);
+    _mm256_storeu_pd(lo + 4 * v, _mm256_sub_pd(c[v], _mm256_sub_pd(normal, s[v])));
+  }
+}
+
+// Three vectors hide the latencies. Returns the rows that are done.
+EXPUNGE_WIDE size_t SubtractProductsWide(const double* a, size_t stride, size_t m, const double* x_hi,
+                                         const double* x_lo, double* hi, double* lo) {
+  size_t i = 0;
+  for (; i + 12 <= m; i += 12) SubtractProductsOfBlock<3>(a + i, stride, m, x_hi, x_lo, hi + i, lo + i);
+  for (; i + 4 <= m; i += 4) SubtractProductsOfBlock<1>(a + i, stride, m, x_hi, x_lo, hi + i, lo + i);
   return i;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "solver/cpu.h"
@@ -87,22 +88,21 @@ constexpr double kStep2 = 0x1.cf79abc9e0000p-46;
 constexpr double kStep3 = 0x1.d9cc01f97b57ap-85;
 constexpr double kInverseStep = 0x1.71547652b82fep+6;
 
-// exp(r) for |r| <= 0.0055: degrees 6 to 11 of the series in doubles, 0 to 5 in double-double. Relative error
-// < 2^-100.
+// The Taylor series of exp, highest degree first: 11 to 6 in doubles, 5 to 0 in double-double.
+constexpr double kTail[] = {0x1.ae64567f544e4p-26,  // 1/11!
+                            0x1.27e4fb7789f5cp-22, 0x1.71de3a556c734p-19, 0x1.a01a01a01a01ap-16,
+                            0x1.a01a01a01a01ap-13, 0x1.6c16c16c16c17p-10};
+constexpr DoubleDouble kSeries[] = {{0x1.1111111111111p-7, 0x1.1111111111111p-63},  // 1/5!
+                                    {0x1.5555555555555p-5, 0x1.5555555555555p-59},
+                                    {0x1.5555555555555p-3, 0x1.5555555555555p-57},
+                                    {0.5, 0},
+                                    {1, 0},
+                                    {1, 0}};
+
+// exp(r) for |r| <= 0.0055. Relative error < 2^-100.
 DoubleDouble ExpOfSmall(DoubleDouble r) {
-  constexpr DoubleDouble kSeries[] = {{0x1.1111111111111p-7, 0x1.1111111111111p-63},  // 1/5!
-                                      {0x1.5555555555555p-5, 0x1.5555555555555p-59},  // 1/4!
-                                      {0x1.5555555555555p-3, 0x1.5555555555555p-57},  // 1/3!
-                                      {0.5, 0},
-                                      {1, 0},
-                                      {1, 0}};
-  const double x = r.hi;
-  double tail = 0x1.ae64567f544e4p-26;      // 1/11!
-  tail = tail * x + 0x1.27e4fb7789f5cp-22;  // 1/10!
-  tail = tail * x + 0x1.71de3a556c734p-19;  // 1/9!
-  tail = tail * x + 0x1.a01a01a01a01ap-16;  // 1/8!
-  tail = tail * x + 0x1.a01a01a01a01ap-13;  // 1/7!
-  tail = tail * x + 0x1.6c16c16c16c17p-10;  // 1/6!
+  double tail = kTail[0];
+  for (size_t i = 1; i < std::size(kTail); ++i) tail = tail * r.hi + kTail[i];
   DoubleDouble sum = {tail, 0};
   for (const DoubleDouble& coefficient : kSeries) sum = sum * r + coefficient;
   return sum;
@@ -210,6 +210,108 @@ std::optional<double> RoundedKernel(DoubleDouble distance, double distance_error
   return std::ldexp(y_scaled.hi, -static_cast<int>(index >> 6));  // exact: the result is above 2^-1010
 }
 
+#if EXPUNGE_HAS_WIDE
+// Four unevaluated sums hi + lo.
+struct WideDoubleDouble {
+  __m256d hi;
+  __m256d lo;
+};
+
+EXPUNGE_WIDE EXPUNGE_INLINE WideDoubleDouble FastTwoSumWide(__m256d a, __m256d b) {
+  const __m256d s = _mm256_add_pd(a, b);
+  return {s, _mm256_sub_pd(b, _mm256_sub_pd(s, a))};
+}
+
+EXPUNGE_WIDE EXPUNGE_INLINE WideDoubleDouble TwoSumWide(__m256d a, __m256d b) {
+  const __m256d s = _mm256_add_pd(a, b);
+  const __m256d bb = _mm256_sub_pd(s, a);
+  return {s, _mm256_add_pd(_mm256_sub_pd(a, _mm256_sub_pd(s, bb)), _mm256_sub_pd(b, bb))};
+}
+
+EXPUNGE_WIDE EXPUNGE_INLINE WideDoubleDouble AddWide(WideDoubleDouble a, WideDoubleDouble b) {
+  const WideDoubleDouble t = TwoSumWide(a.lo, b.lo);
+  WideDoubleDouble s = TwoSumWide(a.hi, b.hi);
+  s = FastTwoSumWide(s.hi, _mm256_add_pd(s.lo, t.hi));
+  return FastTwoSumWide(s.hi, _mm256_add_pd(s.lo, t.lo));
+}
+
+EXPUNGE_WIDE EXPUNGE_INLINE WideDoubleDouble MultiplyWide(WideDoubleDouble a, WideDoubleDouble b) {
+  const __m256d p = _mm256_mul_pd(a.hi, b.hi);
+  const __m256d e = _mm256_fmsub_pd(a.hi, b.hi, p);
+  const __m256d cross = _mm256_add_pd(_mm256_mul_pd(a.hi, b.lo), _mm256_mul_pd(a.lo, b.hi));
+  return FastTwoSumWide(p, _mm256_add_pd(e, cross));
+}
+
+EXPUNGE_WIDE EXPUNGE_INLINE __m256d AllOf(double x) { return _mm256_set1_pd(x); }
+
+// RoundedKernel for four distances in its general case, by the same steps. Returns the lanes that are
+// decided, a bit for each.
+EXPUNGE_WIDE unsigned RoundedKernelsWide(const double* sums, const double* errors, double distance_error,
+                                         double gamma, double* out) {
+  const WideDoubleDouble distance = FastTwoSumWide(_mm256_loadu_pd(sums), _mm256_loadu_pd(errors));
+  const __m256d t_estimate = _mm256_mul_pd(AllOf(gamma), distance.hi);
+  if (!(gamma <= 0x1p+990)) return 0;
+  __m256d decided = _mm256_and_pd(_mm256_cmp_pd(distance.hi, AllOf(0x1p-800), _CMP_GE_OQ),
+                                  _mm256_cmp_pd(distance.hi, AllOf(0x1p+990), _CMP_LE_OQ));
+  decided = _mm256_and_pd(decided, _mm256_and_pd(_mm256_cmp_pd(t_estimate, AllOf(0x1p-55), _CMP_GE_OQ),
+                                                 _mm256_cmp_pd(t_estimate, AllOf(699), _CMP_LT_OQ)));
+  if (_mm256_movemask_pd(decided) == 0) return 0;
+
+  const __m256d zero = _mm256_setzero_pd();
+  const WideDoubleDouble t = MultiplyWide(distance, {AllOf(gamma), zero});
+  const __m256d shifted = _mm256_add_pd(_mm256_mul_pd(t.hi, AllOf(kInverseStep)), AllOf(0x1.8p52));
+  const __m256d k = _mm256_sub_pd(shifted, AllOf(0x1.8p52));
+  WideDoubleDouble r = TwoSumWide(_mm256_mul_pd(k, AllOf(kStep1)), _mm256_sub_pd(zero, t.hi));
+  r = AddWide(r, {_mm256_mul_pd(k, AllOf(kStep2)), zero});
+  r = AddWide(r, {_mm256_sub_pd(zero, t.lo), zero});
+  r = AddWide(r, {_mm256_mul_pd(k, AllOf(kStep3)), zero});
+  __m256d tail = AllOf(kTail[0]);
+  for (size_t i = 1; i < std::size(kTail); ++i)
+    tail = _mm256_add_pd(_mm256_mul_pd(tail, r.hi), AllOf(kTail[i]));
+  WideDoubleDouble y = {tail, zero};
+  for (const DoubleDouble& coefficient : kSeries)
+    y = AddWide(MultiplyWide(y, r), {AllOf(coefficient.hi), AllOf(coefficient.lo)});
+
+  alignas(32) uint64_t bits[4];  // the low ones are k
+  _mm256_store_pd(reinterpret_cast<double*>(bits), shifted);
+  alignas(32) double power_hi[4];
+  alignas(32) double power_lo[4];
+  alignas(32) double scale[4];
+  for (size_t v = 0; v < 4; ++v) {
+    const uint64_t index = bits[v] & 0x3ffff;
+    power_hi[v] = kPowers[index & 63].hi;
+    power_lo[v] = kPowers[index & 63].lo;
+    scale[v] = std::bit_cast<double>((uint64_t{1023} - (index >> 6)) << 52);
+  }
+  y = MultiplyWide(y, {_mm256_load_pd(power_hi), _mm256_load_pd(power_lo)});
+
+  // RoundsToHi: y.hi is positive, and 2^e <= y.hi < 2^(e + 1).
+  const __m256d error = _mm256_mul_pd(
+      y.hi, _mm256_add_pd(AllOf(0x1p-97), _mm256_mul_pd(t.hi, AllOf((distance_error + 3) * 0x1p-104))));
+  const __m256d power = _mm256_and_pd(y.hi, AllOf(std::bit_cast<double>(uint64_t{0x7ff} << 52)));
+  const __m256d away = _mm256_mul_pd(power, AllOf(0x1p-53 * (1 - 0x1p-50)));
+  const __m256d at_power = _mm256_cmp_pd(y.hi, power, _CMP_EQ_OQ);
+  const __m256d toward = _mm256_blendv_pd(away, _mm256_mul_pd(away, AllOf(0.5)), at_power);
+  decided = _mm256_and_pd(decided, _mm256_cmp_pd(_mm256_add_pd(y.lo, error), away, _CMP_LT_OQ));
+  decided = _mm256_and_pd(decided, _mm256_cmp_pd(_mm256_sub_pd(error, y.lo), toward, _CMP_LT_OQ));
+  _mm256_storeu_pd(out, _mm256_mul_pd(y.hi, _mm256_load_pd(scale)));
+  return static_cast<unsigned>(_mm256_movemask_pd(decided));
+}
+#endif
+
+// Bit v is set if out[v] is the value for sums[v] + errors[v]; the others are left to RoundedKernel.
+unsigned RoundManyKernels(const double* sums, const double* errors, double distance_error, double gamma,
+                          double* out) {
+  static_assert(kLanes == 8);
+#if EXPUNGE_HAS_WIDE
+  if (WideVectors()) {
+    const unsigned low = RoundedKernelsWide(sums, errors, distance_error, gamma, out);
+    return low | RoundedKernelsWide(sums + 4, errors + 4, distance_error, gamma, out + 4) << 4;
+  }
+#endif
+  return 0;
+}
+
 }  // namespace
 
 double ExactKernel(const double* x, const double* y, size_t d, double gamma) {
@@ -235,7 +337,13 @@ void ExactKernels(const double* x, const double* const* ys, size_t count, size_t
       }
       AddSquaredDistances(x + from, panel, length, sums, errors);
     }
+    double values[kLanes];
+    const unsigned decided = RoundManyKernels(sums, errors, distance_error, gamma, values);
     for (size_t v = 0; v < lanes; ++v) {
+      if ((decided >> v & 1) != 0) {
+        out[begin + v] = values[v];
+        continue;
+      }
       const auto value = RoundedKernel(FastTwoSum(sums[v], errors[v]), distance_error, gamma);
       out[begin + v] = value.has_value() ? *value : ExactKernelByBalls(x, ys[begin + v], d, gamma);
     }
@@ -271,22 +379,29 @@ EXPUNGE_INLINE double ExpOfNegativeInline(double t) {
   return t <= 700 ? result : 0.0;
 }
 
+// Some columns at a time, so that their sums stay in registers; each is summed in the order of k.
 EXPUNGE_INLINE void ApproxKernelRowLoop(const double* x, const double* columns, size_t d, size_t n,
                                         size_t stride, double gamma, double* out) {
-  constexpr size_t kBlock = 256;
-  double sums[kBlock];
-  for (size_t begin = 0; begin < n; begin += kBlock) {
-    const size_t count = n - begin < kBlock ? n - begin : kBlock;
-    for (size_t j = 0; j < count; ++j) sums[j] = 0;
+  constexpr size_t kColumns = 16;
+  size_t j = 0;
+  for (; j + kColumns <= n; j += kColumns) {
+    double sums[kColumns] = {};
     for (size_t k = 0; k < d; ++k) {
-      const double xk = x[k];
-      const double* column = columns + k * stride + begin;
-      for (size_t j = 0; j < count; ++j) {
-        const double difference = column[j] - xk;
-        sums[j] += difference * difference;
+      const double* column = columns + k * stride + j;
+      for (size_t v = 0; v < kColumns; ++v) {
+        const double difference = column[v] - x[k];
+        sums[v] += difference * difference;
       }
     }
-    for (size_t j = 0; j < count; ++j) out[begin + j] = ExpOfNegativeInline(gamma * sums[j]);
+    for (size_t v = 0; v < kColumns; ++v) out[j + v] = ExpOfNegativeInline(gamma * sums[v]);
+  }
+  for (; j < n; ++j) {
+    double sum = 0;
+    for (size_t k = 0; k < d; ++k) {
+      const double difference = columns[k * stride + j] - x[k];
+      sum += difference * difference;
+    }
+    out[j] = ExpOfNegativeInline(gamma * sum);
   }
 }
 
