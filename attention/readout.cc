@@ -41,29 +41,50 @@ double NormUpper(std::vector<double>* x) {
   return largest * std::sqrt(squares) * kOutward + std::numeric_limits<double>::denorm_min();
 }
 
+std::vector<WeightedToken> SupportOf(const solver::MemoryState& state) {
+  std::vector<WeightedToken> support;
+  for (uint32_t i = 0; i < state.tokens.size(); ++i) {
+    if (state.solution.classes[i] == solver::TokenClass::kReserve) continue;
+    support.push_back({state.tokens[i].get(), i, state.solution.weights[i]});
+  }
+  return support;
+}
+
 }  // namespace
 
 SupportSet::SupportSet(const solver::MemoryState& state)
-    : key_dimension_(state.config.key_dimension),
-      value_dimension_(state.config.value_dimension),
-      gamma_(state.config.gamma),
-      rho_(state.solution.rho),
-      eta_(state.solution.proof.eta) {
+    : SupportSet(state.config, SupportOf(state), state.solution.rho, state.solution.proof.eta) {}
+
+SupportSet::SupportSet(const solver::Config& config, absl::Span<const WeightedToken> support, double rho,
+                       double eta)
+    : key_dimension_(config.key_dimension),
+      value_dimension_(config.value_dimension),
+      gamma_(config.gamma),
+      rho_(rho),
+      eta_(eta) {
+  keys_.reserve(support.size() * key_dimension_);
+  values_.reserve(support.size() * value_dimension_);
   std::vector<double> low(value_dimension_, std::numeric_limits<double>::infinity());
   std::vector<double> high(value_dimension_, -std::numeric_limits<double>::infinity());
-  for (uint32_t i = 0; i < state.tokens.size(); ++i) {
-    const double weight = state.solution.weights[i];
+  // The tokens of E have one weight, the largest of all: one logarithm is enough for them.
+  double largest = 0;
+  double log_largest = 0;
+  for (const auto& [token, index, weight] : support) {
     // A margin weight below the smallest double has no logarithm; eta is infinite then, and says so.
-    if (state.solution.classes[i] == solver::TokenClass::kReserve || weight == 0) continue;
-    const solver::Token& token = *state.tokens[i];
-    tokens_.push_back(i);
-    keys_.insert(keys_.end(), token.key.begin(), token.key.end());
-    values_.insert(values_.end(), token.value.begin(), token.value.end());
+    if (weight == 0) continue;
+    const double log_weight = weight == largest ? log_largest : CorrectlyRoundedLog(weight);
+    if (weight > largest) {
+      largest = weight;
+      log_largest = log_weight;
+    }
+    log_weights_.push_back(log_weight);
+    tokens_.push_back(index);
+    keys_.insert(keys_.end(), token->key.begin(), token->key.end());
+    values_.insert(values_.end(), token->value.begin(), token->value.end());
     weights_.push_back(weight);
-    log_weights_.push_back(CorrectlyRoundedLog(weight));
     for (uint32_t k = 0; k < value_dimension_; ++k) {
-      low[k] = std::min(low[k], token.value[k]);
-      high[k] = std::max(high[k], token.value[k]);
+      low[k] = std::min(low[k], token->value[k]);
+      high[k] = std::max(high[k], token->value[k]);
     }
   }
   std::vector<double> spread(value_dimension_, 0.0);

@@ -31,11 +31,20 @@ struct ReadoutResult {
   std::vector<Contribution> contributions;  // descending weight, then ascending token; empty unless asked for
 };
 
+// A token that carries weight.
+struct WeightedToken {
+  const solver::Token* token = nullptr;
+  uint32_t index = 0;  // into MemoryState::tokens
+  double weight = 0;
+};
+
 // The tokens of S and E, packed for reading. Immutable; any number of threads may read at once.
 class SupportSet {
  public:
   // Cost: O(|S+E| (d + dv)). Keeps no reference to `state`.
   explicit SupportSet(const solver::MemoryState& state);
+  // The same of its tokens of S and E alone, ascending by index, with its rho and its proof's eta.
+  SupportSet(const solver::Config& config, absl::Span<const WeightedToken> support, double rho, double eta);
 
   [[nodiscard]] bool empty() const { return tokens_.empty(); }
   [[nodiscard]] size_t size() const { return tokens_.size(); }
