@@ -29,15 +29,10 @@ absl::Status CheckFormat(absl::string_view stored) {
   if (!absl::SimpleAtoi(std::string(stored), &format) || format == 0) {
     return MakeError(Reason::kStorageCorrupt, "", "the format version of the data directory is unreadable");
   }
-  if (format == kFormatVersion) return absl::OkStatus();
-  if (format > kFormatVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the data directory has format ", format, ", and this program knows formats up to ", kFormatVersion,
-        ": start the newer release that wrote it, or restore a backup of format ", kFormatVersion));
-  }
-  return absl::FailedPreconditionError(absl::StrCat("the data directory has format ", format,
-                                                    ", and this program reads format ", kFormatVersion,
-                                                    ": migrate it with the release between the two"));
+  if (format <= kFormatVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the data directory has format ", format, ", and this program knows formats up to ", kFormatVersion,
+      ": start the newer release that wrote it, or restore a backup of format ", kFormatVersion));
 }
 
 // Without CURRENT RocksDB begins a new database among the files of the old one. It may fail then; but the
@@ -143,13 +138,14 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, cons
   EXPUNGE_RETURN_IF_ERROR(CheckFormatOf(directory, database_options));
   EXPUNGE_RETURN_IF_ERROR(impl->OpenDatabase(directory, database_options));
   std::unique_ptr<Store> store(new Store(std::move(impl)));
+  // Before anything else is written: records of this format must not stand in a directory of an older one.
   const absl::StatusOr<std::string> format = store->Get(Table::kMeta, kFormatKey);
-  if (absl::IsNotFound(format.status())) {
-    Transaction first;
-    first.Put(Table::kMeta, kFormatKey, absl::StrCat(kFormatVersion));
-    EXPUNGE_RETURN_IF_ERROR(store->Commit(std::move(first)));
-  } else {
-    EXPUNGE_RETURN_IF_ERROR(format.status());
+  if (!format.ok() && !absl::IsNotFound(format.status())) return format.status();
+  const std::string present = absl::StrCat(kFormatVersion);
+  if (!format.ok() || *format != present) {
+    Transaction mark;
+    mark.Put(Table::kMeta, kFormatKey, present);
+    EXPUNGE_RETURN_IF_ERROR(store->Commit(std::move(mark)));
   }
   return store;
 }

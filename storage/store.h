@@ -27,8 +27,8 @@ class Env;
 
 namespace expunge::storage {
 
-// The format of the records that this program reads and writes (docs/formats/records.md).
-inline constexpr uint64_t kFormatVersion = 1;
+// The format of the records that this program writes; it reads all older ones (docs/formats/records.md).
+inline constexpr uint64_t kFormatVersion = 2;
 
 // The column families.
 enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests };
@@ -61,6 +61,7 @@ struct StoreOptions {
 // Threads: any number at once; Commits are ordered by the caller.
 class Store {
  public:
+  // A directory of an older format has the present one from then on: older programs refuse it.
   // Returns: FailedPrecondition if another process has it open, or its format is newer (the message says
   // which); NotFound, DataLoss, Unavailable as RocksDB reports.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path,

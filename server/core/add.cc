@@ -15,6 +15,7 @@
 #include "server/core/names.h"
 #include "server/core/operations.h"
 #include "server/core/requests.h"
+#include "server/core/step.h"
 #include "server/core/vectors.h"
 
 namespace expunge::core {
@@ -114,16 +115,6 @@ HeldTokens MakeTokens(const MemoryIdentity& memory, const v1::AddRequest& reques
   return tokens;
 }
 
-HeldTokens Merge(const HeldTokens& present, HeldTokens added) {
-  const auto ascending = [](const auto& a, const auto& b) { return a->token->id < b->token->id; };
-  std::sort(added.begin(), added.end(), ascending);
-  HeldTokens merged;
-  merged.reserve(present.size() + added.size());
-  std::merge(present.begin(), present.end(), added.begin(), added.end(), std::back_inserter(merged),
-             ascending);
-  return merged;
-}
-
 void AppendReceipts(const MemoryIdentity& memory, const HeldTokens& tokens, v1::AddResponse* response) {
   for (const auto& held : tokens) {
     v1::TokenReceipt* receipt = response->add_receipts();
@@ -172,13 +163,12 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
   const HeldTokens added = MakeTokens(memory, request, vectors, identity);
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, SolveView(before->shared_identity(), before->epoch() + 1,
-                                                           Merge(before->tokens(), added)));
+  EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByAdding(before, added));
   v1::AddResponse response;
-  *response.mutable_state() = after->ReferenceProto();
-  *response.mutable_partition() = after->PartitionProto();
+  *response.mutable_state() = step.after->ReferenceProto();
+  *response.mutable_partition() = step.after->PartitionProto();
   Change change(context, *tenant, identity, received);
-  change.Put(before, after);
+  change.Put(step);
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response, AsView(memory.pseudonym)));
   AppendReceipts(memory, added, &response);
   return response;

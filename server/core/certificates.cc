@@ -15,12 +15,12 @@
 namespace expunge::core {
 
 std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
-                                                     const std::vector<bool>& keep) {
+                                                     const std::vector<size_t>& places) {
   std::vector<certificate::RemovedToken> removed;
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i]) continue;
+  removed.reserve(places.size());
+  for (const size_t place : places) {
     removed.push_back(
-        {before.tokens()[i]->commitment, static_cast<char>(before.state().solution.classes[i])});
+        {before.tokens()[place]->commitment, static_cast<char>(before.EntryAt(place).token_class)});
   }
   return removed;
 }

@@ -28,9 +28,9 @@ struct CertificateContent {
   std::string nonce;
 };
 
-// The tokens that `before` holds and `keep` is false for, as certificates name them. `keep`: one a token.
+// The tokens of `before` at `places`, as certificates name them.
 [[nodiscard]] std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
-                                                                   const std::vector<bool>& keep);
+                                                                   const std::vector<size_t>& places);
 
 struct CertificateOccasion {
   const Tenant& tenant;

@@ -29,26 +29,8 @@ v1::CertificateKind KindProto(certificate::Kind kind) {
   return v1::CERTIFICATE_KIND_UNSPECIFIED;
 }
 
-// Puts what `after` has and `before` lacks, and deletes the reverse: both ascend by id.
-void WriteTokens(const HeldTokens& before, const HeldTokens& after, const Digest& pseudonym,
-                 storage::Transaction* transaction) {
-  auto old_token = before.begin();
-  auto new_token = after.begin();
-  while (old_token != before.end() || new_token != after.end()) {
-    if (new_token == after.end() ||
-        (old_token != before.end() && (*old_token)->token->id < (*new_token)->token->id)) {
-      transaction->Delete(Table::kTokens, TokenKey(pseudonym, (*old_token++)->handle));
-      continue;
-    }
-    const bool unchanged = old_token != before.end() && *old_token == *new_token;
-    if (unchanged) {
-      ++old_token;
-    } else {
-      transaction->Put(Table::kTokens, TokenKey(pseudonym, (*new_token)->handle),
-                       EncodeToken(**new_token).SerializeAsString());
-    }
-    ++new_token;
-  }
+void DeleteTokens(const HeldTokens& tokens, const Digest& pseudonym, storage::Transaction* transaction) {
+  for (const auto& held : tokens) transaction->Delete(Table::kTokens, TokenKey(pseudonym, held->handle));
 }
 
 }  // namespace
@@ -71,17 +53,28 @@ Chain& Change::ChainOf(const MemoryView& view) {
   return entry->second;
 }
 
-void Change::Put(const Snapshot& before, const Snapshot& after) {
-  ChainOf(*after);
-  const Digest& pseudonym = after->identity().pseudonym;
-  WriteTokens(before == nullptr ? HeldTokens() : before->tokens(), after->tokens(), pseudonym, &transaction_);
-  transaction_.Put(Table::kStates, AsView(pseudonym), EncodeState(*after).SerializeAsString());
-  snapshots_[after->identity().memory] = after;
+void Change::PutState(const Snapshot& snapshot) {
+  ChainOf(*snapshot);
+  transaction_.Put(Table::kStates, AsView(snapshot->identity().pseudonym),
+                   EncodeState(*snapshot).SerializeAsString());
+  snapshots_[snapshot->identity().memory] = snapshot;
+}
+
+void Change::Create(const Snapshot& created) { PutState(created); }
+
+void Change::Put(const Step& step) {
+  const Digest& pseudonym = step.after->identity().pseudonym;
+  DeleteTokens(step.removed, pseudonym, &transaction_);
+  for (const auto& held : step.added) {
+    transaction_.Put(Table::kTokens, TokenKey(pseudonym, held->handle),
+                     EncodeToken(*held).SerializeAsString());
+  }
+  PutState(step.after);
 }
 
 void Change::Remove(const Snapshot& before) {
   const Digest& pseudonym = before->identity().pseudonym;
-  WriteTokens(before->tokens(), {}, pseudonym, &transaction_);
+  DeleteTokens(before->tokens(), pseudonym, &transaction_);
   transaction_.Delete(Table::kStates, AsView(pseudonym));
   transaction_.Delete(Table::kMemories, AsView(pseudonym));
   snapshots_[before->identity().memory] = nullptr;

@@ -1,9 +1,9 @@
 // One durable step of a tenant: everything that belongs to an operation, in one synced batch, and visible to
 // readers only once that is written.
 //
-// Use: Put, Remove and Issue in any order, then Commit once, then Seal. REQUIRES: the tenant's writer lock is
-// held from before the first snapshot was read until after Commit. If Commit fails, or is never called,
-// nothing has changed.
+// Use: Create, Put, Remove and Issue in any order, then Commit once, then Seal. REQUIRES: the tenant's writer
+// lock is held from before the first snapshot was read until after Commit. If Commit fails, or is never
+// called, nothing has changed.
 #ifndef EXPUNGE_SERVER_CORE_CHANGE_H_
 #define EXPUNGE_SERVER_CORE_CHANGE_H_
 
@@ -19,6 +19,7 @@
 #include "server/core/context.h"
 #include "server/core/memory.h"
 #include "server/core/requests.h"
+#include "server/core/step.h"
 #include "server/core/tenant.h"
 #include "storage/store.h"
 
@@ -29,8 +30,10 @@ class Change {
   // `received`: when the request came in.
   Change(const Context& context, Tenant& tenant, RequestIdentity request, absl::Time received);
 
-  // The memory's next snapshot. `before` is null for a new memory. Cost: O(n).
-  void Put(const Snapshot& before, const Snapshot& after);
+  // A new memory, without tokens.
+  void Create(const Snapshot& created);
+  // The memory's next snapshot. Cost: O(|S+E|), and the tokens that come and go.
+  void Put(const Step& step);
   // Removes the memory and all its tokens; its certificates stay.
   void Remove(const Snapshot& before);
   // Adds a certificate about the memory of `before`, and returns it without its envelope.
@@ -48,6 +51,7 @@ class Change {
 
  private:
   Chain& ChainOf(const MemoryView& view);
+  void PutState(const Snapshot& snapshot);
 
   const Context& context_;
   Tenant& tenant_;

@@ -1,8 +1,8 @@
 #include "server/core/digests.h"
 
-#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "certificate/token_tree.h"
@@ -24,11 +24,11 @@ void AppendDigest(const Digest& digest, std::string* out) {
 }
 
 // handle | class | weight: 41 bytes.
-std::string EntryBytes(const Digest& handle, solver::TokenClass token_class, double weight) {
+std::string EntryBytes(const EntryDigests& entry) {
   std::string bytes;
-  AppendDigest(handle, &bytes);
-  bytes.push_back(static_cast<char>(token_class));
-  AppendDouble(weight, &bytes);
+  AppendDigest(entry.handle, &bytes);
+  bytes.push_back(static_cast<char>(entry.token_class));
+  AppendDouble(entry.weight, &bytes);
   return bytes;
 }
 
@@ -42,33 +42,22 @@ Digest MemoryPseudonym(const Digest& audit_key, absl::string_view memory_name) {
   return KeyedHash(audit_key, "expunge memory pseudonym v1", memory_name);
 }
 
-StateDigests ComputeDigests(const Digest& audit_key, const solver::MemoryState& state,
-                            const std::vector<TokenDigests>& tokens) {
-  std::vector<certificate::TreeLeaf> token_leaves;
-  std::vector<certificate::TreeLeaf> entry_leaves;
-  std::string entries;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    token_leaves.push_back({tokens[i].handle, tokens[i].commitment});
-    const solver::TokenClass token_class = state.solution.classes[i];
-    if (token_class == solver::TokenClass::kReserve) continue;
-    const std::string entry = EntryBytes(tokens[i].handle, token_class, state.solution.weights[i]);
-    entry_leaves.push_back({tokens[i].handle, KeyedHash(audit_key, "expunge entry v1", entry)});
-    entries += entry;
-  }
-  StateDigests digests;
-  digests.token_root = certificate::TokenTreeRoot(std::move(token_leaves));
-  const uint64_t entry_count = entry_leaves.size();
-  digests.entries_root = certificate::TokenTreeRoot(std::move(entry_leaves));
-
+StateDigests ComputeDigests(const Digest& audit_key, const solver::Config& config, const Digest& token_root,
+                            absl::Span<const EntryDigests> entries, double rho) {
   std::string message;
   AppendField("expunge state digest v1", &message);
-  AppendField(ConfigBytes(state.config), &message);
-  AppendDigest(digests.token_root, &message);
-  AppendU64(entry_count, &message);
-  message += entries;
-  AppendDouble(state.solution.rho, &message);
-  digests.state = HmacSha256(AsView(audit_key), message);
-  return digests;
+  AppendField(ConfigBytes(config), &message);
+  AppendDigest(token_root, &message);
+  AppendU64(entries.size(), &message);
+  std::vector<certificate::TreeLeaf> leaves;
+  leaves.reserve(entries.size());
+  for (const EntryDigests& entry : entries) {
+    const std::string bytes = EntryBytes(entry);
+    leaves.push_back({entry.handle, KeyedHash(audit_key, "expunge entry v1", bytes)});
+    message += bytes;
+  }
+  AppendDouble(rho, &message);
+  return {token_root, certificate::TokenTreeRoot(std::move(leaves)), HmacSha256(AsView(audit_key), message)};
 }
 
 }  // namespace expunge::core

@@ -4,18 +4,16 @@
 //
 //   handle of a token      "expunge token handle v1" | id
 //   leaf of the token tree handle, commitment
-//   leaf of the entries    handle, HMAC("expunge entry v1" | handle | class | weight), for S and E alone: a
-//   bare
-//                          hash of a weight could be guessed
+//   leaf of the entries    handle, HMAC("expunge entry v1" | handle | class | weight), for S and E alone
+//                          (a bare hash of a weight could be guessed)
 //   state digest           "expunge state digest v1" | configuration | root of the token tree | number of
 //                          entries | (handle | class | weight) of S and E in ascending order of ids | rho
 //   pseudonym of a memory  "expunge memory pseudonym v1" | its name
 #ifndef EXPUNGE_SERVER_CORE_DIGESTS_H_
 #define EXPUNGE_SERVER_CORE_DIGESTS_H_
 
-#include <vector>
-
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/bytes.h"
 #include "solver/memory_state.h"
 
@@ -24,10 +22,11 @@ namespace expunge::core {
 [[nodiscard]] Digest TokenHandle(const Digest& audit_key, absl::string_view token_id);
 [[nodiscard]] Digest MemoryPseudonym(const Digest& audit_key, absl::string_view memory_name);
 
-// A token as the digests see it.
-struct TokenDigests {
+// A token of S or E as the digests see it.
+struct EntryDigests {
   Digest handle{};
-  Digest commitment{};
+  solver::TokenClass token_class = solver::TokenClass::kMargin;  // or kError
+  double weight = 0;
 };
 
 struct StateDigests {
@@ -36,9 +35,10 @@ struct StateDigests {
   Digest state{};
 };
 
-// `tokens`: one for each of state.tokens, in their order. Cost: O(n log n) hashes.
-[[nodiscard]] StateDigests ComputeDigests(const Digest& audit_key, const solver::MemoryState& state,
-                                          const std::vector<TokenDigests>& tokens);
+// `entries`: those of S and E, in ascending order of their ids. Cost: O(|S+E|) hashes.
+[[nodiscard]] StateDigests ComputeDigests(const Digest& audit_key, const solver::Config& config,
+                                          const Digest& token_root, absl::Span<const EntryDigests> entries,
+                                          double rho);
 
 }  // namespace expunge::core
 

@@ -1,5 +1,6 @@
 // CreateMemory, GetMemory, ListMemories, DeleteMemory.
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -50,13 +51,12 @@ absl::StatusOr<v1::CreateMemoryResponse> CreateMemory(Context& context,
   EXPUNGE_RETURN_IF_ERROR(CheckRoomForMemory(context, tenant, request.memory_id()));
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  EXPUNGE_ASSIGN_OR_RETURN(
-      const Snapshot created,
-      SolveView(MakeIdentity(tenant_name, request.memory_id(), config, received), 0, {}));
+  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot created,
+                           EmptyView(MakeIdentity(tenant_name, request.memory_id(), config, received), 0));
   v1::CreateMemoryResponse response;
   *response.mutable_memory() = created->ToProto(false);
   Change change(context, tenant, identity, received);
-  change.Put(nullptr, created);
+  change.Create(created);
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   return response;
 }
@@ -117,14 +117,14 @@ absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const Context& context,
   if (request.validate_only()) return response;
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot empty,
-                           SolveView(before->shared_identity(), before->epoch() + 1, {}));
+  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot empty, EmptyView(before->shared_identity(), before->epoch() + 1));
+  std::vector<size_t> all_places(before->tokens().size());
+  std::iota(all_places.begin(), all_places.end(), size_t{0});
   Change change(context, *tenant, identity, received);
   change.Remove(before);
   *response.mutable_certificate() =
       change.Issue(*before, empty->summary(),
-                   {certificate::Kind::kMemoryDeletion,
-                    RemovedTokens(*before, std::vector<bool>(before->tokens().size(), false)),
+                   {certificate::Kind::kMemoryDeletion, RemovedTokens(*before, all_places),
                     request.basis().legal_basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   change.Seal(response.mutable_certificate());

@@ -16,37 +16,42 @@
 namespace expunge::core {
 namespace {
 
-solver::TokenList PlainTokens(const HeldTokens& tokens) {
-  solver::TokenList plain;
-  plain.reserve(tokens.size());
-  for (const auto& held : tokens) plain.push_back(held->token);
-  return plain;
+std::vector<attention::WeightedToken> SupportOf(const MemoryContent& content) {
+  std::vector<attention::WeightedToken> support;
+  support.reserve(content.entries.size());
+  for (const HeldEntry& entry : content.entries) {
+    support.push_back({content.tokens[entry.index]->token.get(), entry.index, entry.weight});
+  }
+  return support;
+}
+
+StateDigests Digests(const MemoryIdentity& identity, const MemoryContent& content) {
+  std::vector<EntryDigests> entries;
+  entries.reserve(content.entries.size());
+  for (const HeldEntry& entry : content.entries) {
+    entries.push_back({content.tokens[entry.index]->handle, entry.token_class, entry.weight});
+  }
+  return ComputeDigests(identity.audit_key, identity.config, content.tree.Root(), entries, content.rho);
 }
 
 certificate::StateSummary Summarize(const MemoryIdentity& identity, uint64_t epoch,
-                                    const solver::MemoryState& state, const HeldTokens& tokens) {
+                                    const MemoryContent& content) {
   certificate::StateSummary summary;
   summary.epoch = epoch;
-  summary.token_count = tokens.size();
-  for (const solver::TokenClass token_class : state.solution.classes) {
-    summary.margin += token_class == solver::TokenClass::kMargin ? 1 : 0;
-    summary.error += token_class == solver::TokenClass::kError ? 1 : 0;
-    summary.reserve += token_class == solver::TokenClass::kReserve ? 1 : 0;
+  summary.token_count = content.tokens.size();
+  for (const HeldEntry& entry : content.entries) {
+    ++(entry.token_class == solver::TokenClass::kMargin ? summary.margin : summary.error);
   }
-  const solver::Proof& proof = state.solution.proof;
-  summary.strict = proof.strict;
-  summary.higher_precision = proof.higher_precision;
-  summary.ties = proof.ties;
-  summary.margin_lower = proof.margin_lower;
-  summary.weight_distance_lower = proof.weight_distance_lower;
-  summary.duality_gap_upper = proof.duality_gap_upper;
-  summary.eigenvalue_lower = proof.eigenvalue_lower;
-  summary.eta = proof.eta;
-
-  std::vector<TokenDigests> parts;
-  parts.reserve(tokens.size());
-  for (const auto& held : tokens) parts.push_back({held->handle, held->commitment});
-  const StateDigests digests = ComputeDigests(identity.audit_key, state, parts);
+  summary.reserve = content.tokens.size() - content.entries.size();
+  summary.strict = content.proof.strict;
+  summary.higher_precision = content.proof.higher_precision;
+  summary.ties = content.proof.ties;
+  summary.margin_lower = content.proof.margin_lower;
+  summary.weight_distance_lower = content.proof.weight_distance_lower;
+  summary.duality_gap_upper = content.proof.duality_gap_upper;
+  summary.eigenvalue_lower = content.proof.eigenvalue_lower;
+  summary.eta = content.proof.eta;
+  const StateDigests digests = Digests(identity, content);
   summary.state_digest = digests.state;
   summary.token_root = digests.token_root;
   summary.entries_root = digests.entries_root;
@@ -87,21 +92,68 @@ Digest ExpectedCommitment(const MemoryIdentity& identity, const HeldToken& token
                                       token.subjects, token.token->key, token.token->value);
 }
 
-MemoryView::MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, HeldTokens tokens,
-                       solver::Solution solution)
+certificate::TokenTree TreeOf(const HeldTokens& tokens) {
+  certificate::TokenTree tree;
+  tree.Insert(LeavesOf(tokens));
+  return tree;
+}
+
+std::vector<certificate::TreeLeaf> LeavesOf(const HeldTokens& tokens) {
+  std::vector<certificate::TreeLeaf> leaves;
+  leaves.reserve(tokens.size());
+  for (const auto& held : tokens) leaves.push_back({held->handle, held->commitment});
+  return leaves;
+}
+
+std::vector<HeldEntry> EntriesOf(const solver::Solution& solution) {
+  std::vector<HeldEntry> entries;
+  for (size_t i = 0; i < solution.classes.size(); ++i) {
+    if (solution.classes[i] == solver::TokenClass::kReserve) continue;
+    entries.push_back({static_cast<uint32_t>(i), solution.classes[i], solution.weights[i]});
+  }
+  return entries;
+}
+
+MemoryView::MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content)
     : identity_(std::move(identity)),
-      tokens_(std::move(tokens)),
-      state_{identity_->config, PlainTokens(tokens_), std::move(solution)},
-      support_(state_),
-      summary_(Summarize(*identity_, epoch, state_, tokens_)),
-      fingerprint_(solver::Fingerprint(state_)) {}
+      content_(std::move(content)),
+      support_(identity_->config, SupportOf(content_), content_.rho, content_.proof.eta),
+      summary_(Summarize(*identity_, epoch, content_)) {}
 
 size_t MemoryView::Find(absl::string_view token_id) const {
   const auto found =
-      std::lower_bound(tokens_.begin(), tokens_.end(), token_id,
+      std::lower_bound(tokens().begin(), tokens().end(), token_id,
                        [](const auto& held, absl::string_view id) { return held->token->id < id; });
-  if (found == tokens_.end() || (*found)->token->id != token_id) return tokens_.size();
-  return static_cast<size_t>(found - tokens_.begin());
+  if (found == tokens().end() || (*found)->token->id != token_id) return tokens().size();
+  return static_cast<size_t>(found - tokens().begin());
+}
+
+HeldEntry MemoryView::EntryAt(size_t index) const {
+  const auto found = std::lower_bound(content_.entries.begin(), content_.entries.end(), index,
+                                      [](const HeldEntry& entry, size_t i) { return entry.index < i; });
+  if (found != content_.entries.end() && found->index == index) return *found;
+  return {static_cast<uint32_t>(index), solver::TokenClass::kReserve, 0};
+}
+
+solver::MemoryState MemoryView::State() const {
+  solver::MemoryState state;
+  state.config = identity_->config;
+  state.tokens.reserve(tokens().size());
+  for (const auto& held : tokens()) state.tokens.push_back(held->token);
+  state.solution.classes.assign(tokens().size(), solver::TokenClass::kReserve);
+  state.solution.weights.assign(tokens().size(), 0.0);
+  for (const HeldEntry& entry : content_.entries) {
+    state.solution.classes[entry.index] = entry.token_class;
+    state.solution.weights[entry.index] = entry.weight;
+  }
+  state.solution.rho = content_.rho;
+  state.solution.proof = content_.proof;
+  return state;
+}
+
+const Digest& MemoryView::Fingerprint() const {
+  std::call_once(fingerprint_once_, [this] { fingerprint_ = solver::Fingerprint(State()); });
+  return fingerprint_;
 }
 
 v1::StateReference MemoryView::ReferenceProto() const {
@@ -124,7 +176,7 @@ v1::Memory MemoryView::ToProto(bool full) const {
   memory.set_name(identity_->Name());
   *memory.mutable_config() = ConfigToProto(identity_->config);
   *memory.mutable_create_time() = TimestampProto(identity_->create_time);
-  memory.set_token_count(tokens_.size());
+  memory.set_token_count(tokens().size());
   *memory.mutable_state() = ReferenceProto();
   if (!full) return memory;
   *memory.mutable_partition() = PartitionProto();
@@ -137,16 +189,17 @@ v1::Memory MemoryView::ToProto(bool full) const {
   proof->set_duality_gap_upper(summary_.duality_gap_upper);
   proof->set_eigenvalue_lower(summary_.eigenvalue_lower);
   proof->set_eta(summary_.eta);
-  memory.set_fingerprint(ToBytes(fingerprint_));
+  memory.set_fingerprint(ToBytes(Fingerprint()));
   return memory;
 }
 
-absl::StatusOr<std::shared_ptr<const MemoryView>> SolveView(std::shared_ptr<const MemoryIdentity> identity,
-                                                            uint64_t epoch, HeldTokens tokens) {
-  EXPUNGE_ASSIGN_OR_RETURN(solver::Solution solution,
-                           solver::SolveFromNothing(identity->config, PlainTokens(tokens)));
-  return std::make_shared<const MemoryView>(std::move(identity), epoch, std::move(tokens),
-                                            std::move(solution));
+absl::StatusOr<std::shared_ptr<const MemoryView>> EmptyView(std::shared_ptr<const MemoryIdentity> identity,
+                                                            uint64_t epoch) {
+  EXPUNGE_ASSIGN_OR_RETURN(const solver::Solution solution, solver::SolveFromNothing(identity->config, {}));
+  MemoryContent content;
+  content.rho = solution.rho;
+  content.proof = solution.proof;
+  return std::make_shared<const MemoryView>(std::move(identity), epoch, std::move(content));
 }
 
 }  // namespace expunge::core

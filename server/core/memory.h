@@ -1,13 +1,14 @@
 // One memory at one moment: an immutable snapshot with everything that a call may need.
 //
-// Invariants.  (1) tokens ascend by the bytes of their ids. (2) state.tokens[i] and tokens[i] are the same
-// token. (3) state.solution is the canonical solution of state.tokens. (4) digests, fingerprint, partition
-// and support belong to this very state. Snapshots share the tokens that they have in common.
+// Invariants.  (1) tokens ascend by the bytes of their ids. (2) entries, rho and the classes that follow are
+// the canonical solution of the tokens. (3) tree, digests, fingerprint and support belong to this very state.
+// Snapshots share the tokens that they have in common, and most of the tree.
 #ifndef EXPUNGE_SERVER_CORE_MEMORY_H_
 #define EXPUNGE_SERVER_CORE_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "attention/readout.h"
 #include "base/bytes.h"
 #include "certificate/statement.h"
+#include "certificate/token_tree.h"
 #include "expunge/v1/types.pb.h"
 #include "solver/memory_state.h"
 
@@ -62,41 +64,69 @@ using HeldTokens = std::vector<std::shared_ptr<const HeldToken>>;
 // The commitment that belongs to `token` as it is (for recovery). Cost: O(size of the token).
 [[nodiscard]] Digest ExpectedCommitment(const MemoryIdentity& identity, const HeldToken& token);
 
+// A token that carries weight; every other one is in reserve.
+struct HeldEntry {
+  uint32_t index = 0;                                            // into MemoryView::tokens()
+  solver::TokenClass token_class = solver::TokenClass::kMargin;  // or kError
+  double weight = 0;
+};
+
+// What a snapshot consists of.
+struct MemoryContent {
+  HeldTokens tokens;               // ascending by the bytes of their ids
+  certificate::TokenTree tree;     // TreeOf(tokens)
+  std::vector<HeldEntry> entries;  // S and E, ascending by index
+  double rho = 0;
+  solver::Proof proof;
+};
+
+[[nodiscard]] std::vector<certificate::TreeLeaf> LeavesOf(const HeldTokens& tokens);
+// Cost: O(n) hashes.
+[[nodiscard]] certificate::TokenTree TreeOf(const HeldTokens& tokens);
+// The entries of a solution, index by index.
+[[nodiscard]] std::vector<HeldEntry> EntriesOf(const solver::Solution& solution);
+
 class MemoryView {
  public:
-  // REQUIRES: `tokens` ascends by id; `solution` is its canonical solution. Cost: O(n (d + dv) + n log n).
-  MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, HeldTokens tokens,
-             solver::Solution solution);
+  // REQUIRES: classes, weights and rho of `content` are the canonical solution of its tokens.
+  // Cost: O(|S+E| (d + dv)), and as many hashes.
+  MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content);
 
   [[nodiscard]] const MemoryIdentity& identity() const { return *identity_; }
   [[nodiscard]] const std::shared_ptr<const MemoryIdentity>& shared_identity() const { return identity_; }
-  [[nodiscard]] const solver::MemoryState& state() const { return state_; }
-  [[nodiscard]] const HeldTokens& tokens() const { return tokens_; }
+  [[nodiscard]] const MemoryContent& content() const { return content_; }
+  [[nodiscard]] const HeldTokens& tokens() const { return content_.tokens; }
   [[nodiscard]] const attention::SupportSet& support() const { return support_; }
   [[nodiscard]] const certificate::StateSummary& summary() const { return summary_; }
-  [[nodiscard]] const Digest& fingerprint() const { return fingerprint_; }
   [[nodiscard]] uint64_t epoch() const { return summary_.epoch; }
 
   // The index of the token with this id, or tokens().size(). Cost: O(log n).
   [[nodiscard]] size_t Find(absl::string_view token_id) const;
+  // Class and weight of the token at `index`. Cost: O(log |S+E|).
+  [[nodiscard]] HeldEntry EntryAt(size_t index) const;
+
+  // All of it, as the solver sees it. Cost: O(n).
+  [[nodiscard]] solver::MemoryState State() const;
+  // solver::Fingerprint. Cost: O(n (d + dv)) the first time. Threads: any number at once.
+  [[nodiscard]] const Digest& Fingerprint() const;
 
   [[nodiscard]] v1::StateReference ReferenceProto() const;
   [[nodiscard]] v1::Partition PartitionProto() const;
+  // Cost: that of Fingerprint() if `full`.
   [[nodiscard]] v1::Memory ToProto(bool full) const;
 
  private:
-  std::shared_ptr<const MemoryIdentity> identity_;
-  HeldTokens tokens_;
-  solver::MemoryState state_;
-  attention::SupportSet support_;
-  certificate::StateSummary summary_;
-  Digest fingerprint_;
+  const std::shared_ptr<const MemoryIdentity> identity_;
+  const MemoryContent content_;
+  const attention::SupportSet support_;
+  const certificate::StateSummary summary_;
+  mutable std::once_flag fingerprint_once_;
+  mutable Digest fingerprint_{};
 };
 
-// The snapshot of `tokens` (ascending by id), solved from nothing.
-// Returns: kRidgeTooSmall, kInternal of the solver.
-[[nodiscard]] absl::StatusOr<std::shared_ptr<const MemoryView>> SolveView(
-    std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, HeldTokens tokens);
+// The snapshot of no tokens.
+[[nodiscard]] absl::StatusOr<std::shared_ptr<const MemoryView>> EmptyView(
+    std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch);
 
 }  // namespace expunge::core
 

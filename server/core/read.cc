@@ -97,8 +97,9 @@ v1::TokenInfo TokenInfoProto(const MemoryView& memory, size_t index) {
   v1::TokenInfo info;
   info.set_name(FormatTokenName(memory.identity().tenant, memory.identity().memory, held.token->id));
   for (const std::string& subject : held.subjects) info.add_subjects(subject);
-  info.set_token_class(ClassProto(memory.state().solution.classes[index]));
-  info.set_weight(memory.state().solution.weights[index]);
+  const HeldEntry entry = memory.EntryAt(index);
+  info.set_token_class(ClassProto(entry.token_class));
+  info.set_weight(entry.weight);
   info.set_commitment(ToBytes(held.commitment));
   return info;
 }

@@ -1,7 +1,8 @@
 #include "server/core/records.h"
 
-#include <algorithm>
+#include <bit>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -52,6 +53,44 @@ solver::Proof DecodeProof(const storage::v1::ProofRecord& record) {
   return proof;
 }
 
+absl::Status WrongClasses() {
+  return absl::InvalidArgumentError("the state's classes do not match its tokens");
+}
+
+absl::StatusOr<std::vector<HeldEntry>> DecodeEntries(const storage::v1::StateRecord& record,
+                                                     size_t token_count) {
+  const std::string& classes = record.support_classes();
+  const auto count = static_cast<size_t>(record.support_size());
+  if (classes.size() != count) return WrongClasses();
+  EXPUNGE_ASSIGN_OR_RETURN(const std::vector<double> weights,
+                           RequireDoubles(record.support_weights(), count, "the list of weights"));
+  std::vector<HeldEntry> entries;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t index = record.support(static_cast<int>(i));
+    const bool ascends = entries.empty() || entries.back().index < index;
+    if (!ascends || index >= token_count || (classes[i] != 'S' && classes[i] != 'E')) return WrongClasses();
+    entries.push_back({index, static_cast<solver::TokenClass>(classes[i]), weights[i]});
+  }
+  return entries;
+}
+
+// Of a record of format 1.
+absl::StatusOr<std::vector<HeldEntry>> DecodeDenseEntries(const storage::v1::StateRecord& record,
+                                                          size_t token_count) {
+  const std::string& classes = record.classes();
+  if (classes.size() != token_count || classes.find_first_not_of("SER") != std::string::npos) {
+    return WrongClasses();
+  }
+  solver::Solution solution;
+  EXPUNGE_ASSIGN_OR_RETURN(solution.weights,
+                           RequireDoubles(record.weights(), token_count, "the list of weights"));
+  for (size_t i = 0; i < token_count; ++i) {
+    solution.classes.push_back(static_cast<solver::TokenClass>(classes[i]));
+    if (classes[i] == 'R' && std::bit_cast<uint64_t>(solution.weights[i]) != 0) return WrongClasses();
+  }
+  return EntriesOf(solution);
+}
+
 }  // namespace
 
 storage::v1::MemoryRecord EncodeMemory(const MemoryIdentity& identity, const Chain& chain) {
@@ -81,16 +120,18 @@ storage::v1::TokenRecord EncodeToken(const HeldToken& token) {
 }
 
 storage::v1::StateRecord EncodeState(const MemoryView& view) {
-  const solver::Solution& solution = view.state().solution;
+  const MemoryContent& content = view.content();
   storage::v1::StateRecord record;
   record.set_epoch(view.epoch());
-  for (const solver::TokenClass token_class : solution.classes) {
-    record.mutable_classes()->push_back(static_cast<char>(token_class));
+  std::vector<double> weights;
+  for (const HeldEntry& entry : content.entries) {
+    record.add_support(entry.index);
+    record.mutable_support_classes()->push_back(static_cast<char>(entry.token_class));
+    weights.push_back(entry.weight);
   }
-  record.set_weights(PackDoubles(solution.weights));
-  record.set_rho(solution.rho);
-  *record.mutable_proof() = EncodeProof(solution.proof);
-  record.set_fingerprint(ToBytes(view.fingerprint()));
+  record.set_support_weights(PackDoubles(weights));
+  record.set_rho(content.rho);
+  *record.mutable_proof() = EncodeProof(content.proof);
   record.set_state_digest(ToBytes(view.summary().state_digest));
   record.set_token_root(ToBytes(view.summary().token_root));
   record.set_entries_root(ToBytes(view.summary().entries_root));
@@ -135,22 +176,18 @@ absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(const MemoryIdentit
   return std::make_shared<const HeldToken>(std::move(held));
 }
 
-absl::StatusOr<solver::Solution> DecodeSolution(const storage::v1::StateRecord& record, size_t token_count) {
-  const std::string& classes = record.classes();
-  const bool known =
-      std::all_of(classes.begin(), classes.end(), [](char c) { return c == 'S' || c == 'E' || c == 'R'; });
-  if (classes.size() != token_count || !known) {
-    return absl::InvalidArgumentError("the state's classes do not match its tokens");
+absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record, HeldTokens tokens) {
+  MemoryContent content;
+  if (record.fingerprint().empty()) {
+    EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeEntries(record, tokens.size()));
+  } else {
+    EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeDenseEntries(record, tokens.size()));
   }
-  solver::Solution solution;
-  for (const char token_class : classes) {
-    solution.classes.push_back(static_cast<solver::TokenClass>(token_class));
-  }
-  EXPUNGE_ASSIGN_OR_RETURN(solution.weights,
-                           RequireDoubles(record.weights(), token_count, "the list of weights"));
-  solution.rho = record.rho();
-  solution.proof = DecodeProof(record.proof());
-  return solution;
+  content.rho = record.rho();
+  content.proof = DecodeProof(record.proof());
+  content.tree = TreeOf(tokens);
+  content.tokens = std::move(tokens);
+  return content;
 }
 
 }  // namespace expunge::core

@@ -24,9 +24,9 @@ struct DecodedMemory {
 [[nodiscard]] absl::StatusOr<DecodedMemory> DecodeMemory(const storage::v1::MemoryRecord& record);
 [[nodiscard]] absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(
     const MemoryIdentity& identity, const storage::v1::TokenRecord& record);
-// For `token_count` tokens.
-[[nodiscard]] absl::StatusOr<solver::Solution> DecodeSolution(const storage::v1::StateRecord& record,
-                                                              size_t token_count);
+// The state of `tokens` (ascending by id). Cost: O(n) hashes.
+[[nodiscard]] absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record,
+                                                        HeldTokens tokens);
 
 }  // namespace expunge::core
 

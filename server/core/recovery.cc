@@ -1,10 +1,12 @@
 #include "server/core/recovery.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
@@ -126,7 +128,8 @@ absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdenti
 }
 
 absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord& record) {
-  if (AsView(view.fingerprint()) != record.fingerprint()) {
+  // Format 1 had it. The digests cover all that it covers: every token by its commitment, and the rest as is.
+  if (!record.fingerprint().empty() && AsView(view.Fingerprint()) != record.fingerprint()) {
     return absl::InvalidArgumentError("tokens and state do not match the stored fingerprint");
   }
   if (AsView(view.summary().state_digest) != record.state_digest() ||
@@ -137,10 +140,21 @@ absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord
   return absl::OkStatus();
 }
 
+bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+
+// Solves all again from nothing, by other code than changes use.
 absl::Status CheckBySolving(const MemoryView& view) {
-  solver::MemoryState again{view.state().config, view.state().tokens, {}};
-  EXPUNGE_ASSIGN_OR_RETURN(again.solution, solver::SolveFromNothing(again.config, again.tokens));
-  if (solver::Fingerprint(again) == view.fingerprint()) return absl::OkStatus();
+  EXPUNGE_ASSIGN_OR_RETURN(const solver::Solution again,
+                           solver::SolveFromNothing(view.identity().config, view.State().tokens));
+  const std::vector<HeldEntry> expected = EntriesOf(again);
+  const std::vector<HeldEntry>& stored = view.content().entries;
+  const bool same = SameBits(again.rho, view.content().rho) &&
+                    std::equal(stored.begin(), stored.end(), expected.begin(), expected.end(),
+                               [](const HeldEntry& a, const HeldEntry& b) {
+                                 return a.index == b.index && a.token_class == b.token_class &&
+                                        SameBits(a.weight, b.weight);
+                               });
+  if (same) return absl::OkStatus();
   return absl::InvalidArgumentError("the stored state is not the canonical solution of its tokens");
 }
 
@@ -155,9 +169,8 @@ absl::StatusOr<Snapshot> LoadView(const Context& context,
   EXPUNGE_RETURN_IF_ERROR(bytes.status());
   storage::v1::StateRecord record;
   if (!record.ParseFromString(*bytes)) return absl::InvalidArgumentError("its state is unreadable");
-  EXPUNGE_ASSIGN_OR_RETURN(solver::Solution solution, DecodeSolution(record, tokens.size()));
-  auto view =
-      std::make_shared<const MemoryView>(memory, record.epoch(), std::move(tokens), std::move(solution));
+  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, std::move(tokens)));
+  auto view = std::make_shared<const MemoryView>(memory, record.epoch(), std::move(content));
   EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
   if (context.options.recover_by_solving) EXPUNGE_RETURN_IF_ERROR(CheckBySolving(*view));
   return view;

@@ -1,9 +1,9 @@
 // Start-up: from the store to a Context that may serve.
 //
 // Nothing is believed. Every memory's record must sit under the pseudonym that follows from it, every token
-// under its handle, with the commitment that follows from its content; the fingerprint and the digests are
-// computed again from tokens and state; and, unless told otherwise, the state is solved again from nothing
-// and must be the same bits. Anything else refuses to start.
+// under its handle, with the commitment that follows from its content; the digests are computed again from
+// tokens and state; and, unless told otherwise, the state is solved again from nothing and must be the same
+// bits. Anything else refuses to start.
 #ifndef EXPUNGE_SERVER_CORE_RECOVERY_H_
 #define EXPUNGE_SERVER_CORE_RECOVERY_H_
 

@@ -1,4 +1,5 @@
 // Delete and Purge.
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -13,25 +14,16 @@
 #include "server/core/names.h"
 #include "server/core/operations.h"
 #include "server/core/requests.h"
+#include "server/core/step.h"
 
 namespace expunge::core {
 namespace {
 
-// A memory from which some tokens are to go. keep[i]: whether tokens()[i] stays.
+// A memory from which some tokens are to go: those at `places`, ascending.
 struct Removal {
   Snapshot before;
-  std::vector<bool> keep;
-  uint64_t count = 0;
+  std::vector<size_t> places;
 };
-
-// The snapshot of what stays, solved from nothing: exactly that of a memory that never held the rest.
-absl::StatusOr<Snapshot> Solve(const Removal& removal) {
-  HeldTokens kept;
-  for (size_t i = 0; i < removal.keep.size(); ++i) {
-    if (removal.keep[i]) kept.push_back(removal.before->tokens()[i]);
-  }
-  return SolveView(removal.before->shared_identity(), removal.before->epoch() + 1, std::move(kept));
-}
 
 absl::Status CheckTokenIds(const v1::DeleteRequest& request) {
   EXPUNGE_RETURN_IF_ERROR(CheckBatchSize(static_cast<uint64_t>(request.token_ids_size()), "token_ids"));
@@ -47,16 +39,16 @@ absl::Status CheckTokenIds(const v1::DeleteRequest& request) {
 }
 
 absl::StatusOr<Removal> RemovalOfTokens(const Snapshot& before, const v1::DeleteRequest& request) {
-  Removal removal{before, std::vector<bool>(before->tokens().size(), true), 0};
+  Removal removal{before, {}};
   for (int i = 0; i < request.token_ids_size(); ++i) {
-    const size_t index = before->Find(request.token_ids(i));
-    if (index == before->tokens().size()) {
+    const size_t place = before->Find(request.token_ids(i));
+    if (place == before->tokens().size()) {
       return MakeError(Reason::kTokenUnknown, absl::StrCat("token_ids[", i, "]"),
                        "the memory has no token of this id");
     }
-    removal.keep[index] = false;
-    ++removal.count;
+    removal.places.push_back(place);
   }
+  std::sort(removal.places.begin(), removal.places.end());
   return removal;
 }
 
@@ -64,13 +56,11 @@ absl::StatusOr<Removal> RemovalOfTokens(const Snapshot& before, const v1::Delete
 std::vector<Removal> RemovalsOfSubject(const Tenant& tenant, absl::string_view subject) {
   std::vector<Removal> removals;
   for (const Snapshot& before : tenant.All()) {
-    Removal removal{before, std::vector<bool>(before->tokens().size(), true), 0};
-    for (size_t i = 0; i < removal.keep.size(); ++i) {
-      if (!before->tokens()[i]->Names(subject)) continue;
-      removal.keep[i] = false;
-      ++removal.count;
+    Removal removal{before, {}};
+    for (size_t place = 0; place < before->tokens().size(); ++place) {
+      if (before->tokens()[place]->Names(subject)) removal.places.push_back(place);
     }
-    if (removal.count > 0) removals.push_back(std::move(removal));
+    if (!removal.places.empty()) removals.push_back(std::move(removal));
   }
   return removals;
 }
@@ -125,17 +115,17 @@ absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1
   if (before == nullptr) return MemoryUnknown("parent");
   EXPUNGE_ASSIGN_OR_RETURN(const Removal removal, RemovalOfTokens(before, request));
   v1::DeleteResponse response;
-  response.set_deleted_count(removal.count);
+  response.set_deleted_count(removal.places.size());
   if (request.validate_only()) return response;
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, Solve(removal));
-  *response.mutable_state() = after->ReferenceProto();
+  EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByRemoving(before, removal.places));
+  *response.mutable_state() = step.after->ReferenceProto();
   Change change(context, *tenant, identity, received);
-  change.Put(before, after);
+  change.Put(step);
   *response.mutable_certificate() =
-      change.Issue(*before, after->summary(),
-                   {certificate::Kind::kDeletion, RemovedTokens(*before, removal.keep),
+      change.Issue(*before, step.after->summary(),
+                   {certificate::Kind::kDeletion, RemovedTokens(*before, removal.places),
                     request.basis().legal_basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   change.Seal(response.mutable_certificate());
@@ -161,18 +151,18 @@ absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1:
   if (removals.empty()) return SubjectUnknown();
   v1::PurgeResponse response;
   for (const Removal& removal : removals) {
-    response.set_deleted_count(response.deleted_count() + removal.count);
+    response.set_deleted_count(response.deleted_count() + removal.places.size());
   }
   if (request.validate_only()) return response;
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
   Change change(context, *tenant, identity, received);
   for (const Removal& removal : removals) {
-    EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, Solve(removal));
-    change.Put(removal.before, after);
+    EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByRemoving(removal.before, removal.places));
+    change.Put(step);
     *response.add_certificates() =
-        change.Issue(*removal.before, after->summary(),
-                     {certificate::Kind::kPurge, RemovedTokens(*removal.before, removal.keep),
+        change.Issue(*removal.before, step.after->summary(),
+                     {certificate::Kind::kPurge, RemovedTokens(*removal.before, removal.places),
                       request.basis().legal_basis(), ""});
   }
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));

@@ -23,15 +23,14 @@ namespace expunge::core {
 struct ServiceOptions {
   uint64_t max_tokens_per_memory = 10'000;
   uint64_t max_memories_per_tenant = 1'000;
-  // Start-up solves every memory again from nothing and compares fingerprints; false: only hashes what is
-  // stored.
+  // Start-up solves every memory again from nothing and compares all bits; false: only hashes what is stored.
   bool recover_by_solving = true;
 };
 
 // Threads: any number of calls at once.
 class Service {
  public:
-  // Loads every memory of `store` and checks it against its stored fingerprint.
+  // Loads every memory of `store` and checks it against its stored digests.
   // Returns: DataLoss naming the memory that does not match; errors of the store.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(std::unique_ptr<storage::Store> store,
                                                                      certificate::SigningKey key, Clock clock,

@@ -37,7 +37,7 @@ class Server {
   // Returns: InvalidArgument for an option that makes no sense, or an address beyond this machine without
   // allow_remote_plaintext; FailedPrecondition if another process has the data directory; PermissionDenied if
   // others may read the key; Unavailable if the port is taken; DataLoss if a memory contradicts its
-  // fingerprint. The messages are for the operator and say what to do. After an error nothing is left open.
+  // digests. The messages are for the operator and say what to do. After an error nothing is left open.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                                      std::shared_ptr<Log> log,
                                                                      Clock clock = SystemClock());

@@ -138,11 +138,26 @@ TEST(StoreTest, RefusesANewerFormatAndSaysWhatToDo) {
   const std::string path = directory.Path("data");
   {
     const auto store = OpenOrDie(path);
-    ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", "2").ok());
+    ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", std::to_string(kFormatVersion + 1)).ok());
   }
   const absl::Status status = Store::Open(path).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer release"));
+}
+
+TEST(StoreTest, MarksADirectoryOfAnOlderFormat) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.Path("data");
+  for (uint64_t format = 1; format <= kFormatVersion; ++format) {
+    {
+      const auto store = OpenOrDie(path);
+      ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", std::to_string(format)).ok());
+    }
+    const auto store = OpenOrDie(path);
+    const auto marked = store->Get(Table::kMeta, "format");
+    ASSERT_TRUE(marked.ok()) << marked.status();
+    EXPECT_EQ(*marked, std::to_string(kFormatVersion));
+  }
 }
 
 TEST(StoreTest, RefusesANewerFormatWithTablesThatItDoesNotKnow) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "server/core/digests.h"
@@ -91,11 +92,10 @@ TEST(RecordsTest, RecordsOfWrongSizesAreRefused) {
 TEST(RecordsTest, DigestsFollowTheDocumentedLayout) {
   const MemoryIdentity memory = ExampleMemory();
   const HeldToken token = ExampleToken(memory);
-  solver::MemoryState state{memory.config, {token.token}, {}};
-  state.solution.classes = {solver::TokenClass::kError};
-  state.solution.weights = {1.0};
-  state.solution.rho = -1.000002;
-  const StateDigests digests = ComputeDigests(memory.audit_key, state, {{token.handle, token.commitment}});
+  const std::vector<EntryDigests> entries = {{token.handle, solver::TokenClass::kError, 1.0}};
+  const Digest token_root = TreeOf({std::make_shared<const HeldToken>(token)}).Root();
+  const StateDigests digests =
+      ComputeDigests(memory.audit_key, memory.config, token_root, entries, -1.000002);
   EXPECT_EQ(ToHex(AsView(digests.token_root)),
             "42e4bc943cdbbc8b95f4674d4b17252545da6b624c22112fd2ba6b2b0a1e0c20");
   EXPECT_EQ(ToHex(AsView(digests.entries_root)),

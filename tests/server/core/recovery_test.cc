@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "server/core/records.h"
+#include "server/core/vectors.h"
 #include "storage/records.pb.h"
 #include "tests/server/core/service_fixture.h"
 #include "tests/storage/failing_env.h"
@@ -22,6 +23,28 @@ namespace {
 
 using storage::Table;
 using ::testing::HasSubstr;
+
+void FlipClass(std::string* classes) { classes->front() = classes->front() == 'S' ? 'E' : 'S'; }
+
+// The record of format 1 for the same state: a class and a weight for each of `token_count` tokens.
+storage::v1::StateRecord FormatOne(const storage::v1::StateRecord& state, size_t token_count,
+                                   const std::string& fingerprint) {
+  storage::v1::StateRecord old = state;
+  std::string classes(token_count, 'R');
+  std::vector<double> weights(token_count, 0.0);
+  const std::vector<double> support_weights = UnpackDoubles(state.support_weights()).value();
+  for (int i = 0; i < state.support_size(); ++i) {
+    classes[state.support(i)] = state.support_classes()[static_cast<size_t>(i)];
+    weights[state.support(i)] = support_weights[static_cast<size_t>(i)];
+  }
+  old.clear_support();
+  old.clear_support_classes();
+  old.clear_support_weights();
+  old.set_classes(classes);
+  old.set_weights(PackDoubles(weights));
+  old.set_fingerprint(fingerprint);
+  return old;
+}
 
 class RecoveryTest : public ServiceTest {
  protected:
@@ -81,12 +104,17 @@ TEST_F(RecoveryTest, RefusesAChangedToken) {
 TEST_F(RecoveryTest, RefusesAChangedWeightClassRhoOrDigest) {
   using Mutation = std::function<void(storage::v1::StateRecord*)>;
   const std::vector<Mutation> mutations = {
-      [](auto* state) { (*state->mutable_weights())[0] ^= 1; },
-      [](auto* state) { state->mutable_classes()->front() = state->classes().front() == 'S' ? 'E' : 'S'; },
-      [](auto* state) { state->mutable_classes()->front() = 'X'; },
+      [](auto* state) { (*state->mutable_support_weights())[0] ^= 1; },
+      [](auto* state) { state->mutable_support_weights()->pop_back(); },
+      [](auto* state) { FlipClass(state->mutable_support_classes()); },
+      [](auto* state) { state->mutable_support_classes()->front() = 'R'; },
+      [](auto* state) { state->mutable_support_classes()->pop_back(); },
+      [](auto* state) { state->set_support(0, state->support(0) + 1); },
+      [](auto* state) { state->set_support(state->support_size() - 1, 12); },  // there are 12 tokens
+      [](auto* state) { state->mutable_support()->SwapElements(0, 1); },
+      [](auto* state) { state->mutable_support()->RemoveLast(); },
       [](auto* state) { state->set_rho(state->rho() + 1e-15); },
-      [](auto* state) { state->mutable_classes()->pop_back(); },
-      [](auto* state) { (*state->mutable_fingerprint())[5] ^= 4; },
+      [](auto* state) { state->set_fingerprint(std::string(32, 'f')); },
       [](auto* state) { (*state->mutable_state_digest())[5] ^= 4; },
       [](auto* state) { (*state->mutable_token_root())[5] ^= 4; },
       [](auto* state) { (*state->mutable_entries_root())[5] ^= 4; },
@@ -108,7 +136,7 @@ TEST_F(RecoveryTest, RefusesAChangedWeightClassRhoOrDigest) {
 }
 
 TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
-  // One weight is off by its last bit, and fingerprint and digests fit it.
+  // One weight is off by its last bit, and the digests fit it.
   const Dump dump = DumpStore();
   storage::v1::MemoryRecord memory;
   storage::v1::StateRecord state;
@@ -125,13 +153,13 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
-  solver::Solution solution = DecodeSolution(state, tokens.size()).value();
-  const auto margin =
-      std::find(solution.classes.begin(), solution.classes.end(), solver::TokenClass::kMargin);
-  ASSERT_NE(margin, solution.classes.end());
-  double& weight = solution.weights[static_cast<size_t>(margin - solution.classes.begin())];
-  weight = std::nextafter(weight, 1.0);
-  const MemoryView wrong(identity, state.epoch(), tokens, solution);
+  MemoryContent content = DecodeState(state, tokens).value();
+  const auto margin = std::find_if(content.entries.begin(), content.entries.end(), [](const auto& entry) {
+    return entry.token_class == solver::TokenClass::kMargin;
+  });
+  ASSERT_NE(margin, content.entries.end());
+  margin->weight = std::nextafter(margin->weight, 1.0);
+  const MemoryView wrong(identity, state.epoch(), content);
   options_.recover_by_solving = false;
   const absl::Status hashed = Write([&](storage::Transaction* transaction) {
     transaction->Put(Table::kStates, key, EncodeState(wrong).SerializeAsString());
@@ -139,6 +167,51 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   EXPECT_TRUE(hashed.ok()) << hashed;
   options_.recover_by_solving = true;
   EXPECT_TRUE(Fails(TryOpen(), Reason::kStorageCorrupt, ""));
+}
+
+TEST_F(RecoveryTest, ReadsStatesOfFormatOneAndWritesThoseOfFormatTwo) {
+  const std::string full = Full(kMemory).SerializeAsString();
+  const std::string fingerprint = Full(kMemory).fingerprint();
+  const std::pair<int, std::string> state_key = {static_cast<int>(Table::kStates), *FromHex(pseudonym_)};
+  const std::pair<int, std::string> format_key = {static_cast<int>(Table::kMeta), "format"};
+  storage::v1::StateRecord present;
+  ASSERT_TRUE(present.ParseFromString(DumpStore().at(state_key)));
+  const storage::v1::StateRecord old = FormatOne(present, 12, fingerprint);
+  const auto start_with = [&](const storage::v1::StateRecord& record) {
+    return Write([&](storage::Transaction* transaction) {
+      transaction->Put(Table::kStates, state_key.second, record.SerializeAsString());
+      transaction->Put(Table::kMeta, "format", "1");
+    });
+  };
+  using Mutation = std::function<void(storage::v1::StateRecord*)>;
+  const std::vector<Mutation> mutations = {
+      [](auto* state) { (*state->mutable_weights())[0] ^= 1; },
+      [](auto* state) { FlipClass(state->mutable_classes()); },
+      [](auto* state) { state->mutable_classes()->front() = 'X'; },
+      [](auto* state) { state->mutable_classes()->pop_back(); },
+      [](auto* state) { state->mutable_weights()->pop_back(); },
+      [](auto* state) { (*state->mutable_fingerprint())[5] ^= 4; },
+  };
+  for (const bool solve : {true, false}) {
+    options_.recover_by_solving = solve;
+    for (size_t i = 0; i < mutations.size(); ++i) {
+      storage::v1::StateRecord altered = old;
+      mutations[i](&altered);
+      EXPECT_TRUE(Fails(start_with(altered), Reason::kStorageCorrupt, "")) << i;
+    }
+    ASSERT_TRUE(start_with(old).ok());
+    EXPECT_EQ(Full(kMemory).SerializeAsString(), full);
+    EXPECT_EQ(DumpStore().at(format_key), "2");
+    EXPECT_EQ(DumpStore().at(state_key), old.SerializeAsString()) << "rewritten only when it changes";
+  }
+
+  Add(kMemory, MakePoints("b", 1));
+  Delete(kMemory, {"b0"});
+  EXPECT_EQ(Full(kMemory).fingerprint(), fingerprint);
+  storage::v1::StateRecord rewritten;
+  ASSERT_TRUE(rewritten.ParseFromString(DumpStore().at(state_key)));
+  rewritten.set_epoch(present.epoch());
+  EXPECT_EQ(rewritten.SerializeAsString(), present.SerializeAsString());
 }
 
 TEST_F(RecoveryTest, RefusesAConfigurationThatNoMemoryCanHave) {
