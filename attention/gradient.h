@@ -42,8 +42,7 @@ struct ReadoutGradient {
 //   InvalidArgument     `queries` is no multiple of d, or `upstream` not Q x dv; NaN or infinity; fields
 //                       "queries", "upstream", or with a row, "queries[q]".
 //   OutOfRange          a query with which a squared distance could overflow, field "queries[q]"; a
-//   derivative
-//                       that exceeds the range of doubles, field "upstream".
+//                       derivative that exceeds the range of doubles, field "upstream".
 //   FailedPrecondition  the memory is empty.
 [[nodiscard]] absl::StatusOr<ReadoutGradient> DifferentiateReadouts(const solver::ExactMemory& memory,
                                                                     absl::Span<const double> queries,
