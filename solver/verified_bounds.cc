@@ -20,8 +20,8 @@ constexpr double kUnderflow = 0x1p-900;
 // k u / (1 - 2 k u), a bound of the relative error of a sum of k rounded products, in any order.
 double Gamma(Index k) { return static_cast<double>(k) * kRoundoff * kOutward; }
 
-// x becomes L^-T L^-1 x.
-void SolveInPlace(const ConstMatrixView& factor, Eigen::VectorXd* x) {
+// x becomes L^-T L^-1 x, column by column.
+void SolveInPlace(const ConstMatrixView& factor, Eigen::MatrixXd* x) {
   factor.triangularView<Eigen::Lower>().solveInPlace(*x);
   factor.transpose().triangularView<Eigen::Upper>().solveInPlace(*x);
 }
@@ -31,8 +31,9 @@ void SolveInPlace(const ConstMatrixView& factor, Eigen::VectorXd* x) {
 double EstimateSmallestEigenvalue(const ConstMatrixView& factor) {
   constexpr int kSteps = 20;
   const Index n = factor.rows();
-  Eigen::VectorXd x(n);
-  for (Index i = 0; i < n; ++i) x[i] = std::fmod(static_cast<double>(i + 1) * 0.6180339887498949, 1.0) - 0.5;
+  Eigen::MatrixXd x(n, 1);
+  for (Index i = 0; i < n; ++i)
+    x(i, 0) = std::fmod(static_cast<double>(i + 1) * 0.6180339887498949, 1.0) - 0.5;
   double estimate = std::numeric_limits<double>::infinity();
   for (int step = 0; step < kSteps; ++step) {
     x /= x.norm();
@@ -96,7 +97,7 @@ Eigen::MatrixXd BorderedInverse(const ConstMatrixView& factor) {
   Eigen::MatrixXd x(n + 1, n + 1);
   x.topLeftCorner(n, n) = InverseFromFactor(factor);
   // By the factor, not from W: u is moderate where W is huge, and so are its errors.
-  Eigen::VectorXd u = Eigen::VectorXd::Ones(n);
+  Eigen::MatrixXd u = Eigen::MatrixXd::Ones(n, 1);
   SolveInPlace(factor, &u);
   const double t = u.sum();
   x.topLeftCorner(n, n).noalias() -= (u / t) * u.transpose();
