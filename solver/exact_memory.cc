@@ -17,13 +17,19 @@ namespace {
 
 std::string Indexed(absl::string_view list, size_t i) { return absl::StrCat(list, "[", i, "]"); }
 
-// The token with -0 turned into +0: itself where there is none.
-absl::StatusOr<std::shared_ptr<const Token>> Normalized(const Config& config,
+// An error of NormalizeKey or NormalizeValue, which does not know its field.
+absl::Status WithField(const absl::Status& status, const std::string& field) {
+  if (status.ok()) return status;
+  return MakeError(GetReason(status).value_or(Reason::kInternal), field, status.message());
+}
+
+// The token with -0 turned into +0: itself where there is none. `name`: its field.
+absl::StatusOr<std::shared_ptr<const Token>> Normalized(const Config& config, const std::string& name,
                                                         const std::shared_ptr<const Token>& token) {
-  if (token == nullptr) return MakeError(Reason::kFieldMissing, "", "a token is missing");
+  if (token == nullptr) return MakeError(Reason::kFieldMissing, name, "a token is missing");
   auto copy = std::make_shared<Token>(*token);
-  EXPUNGE_RETURN_IF_ERROR(PrefixField("key", NormalizeKey(config, absl::MakeSpan(copy->key))));
-  EXPUNGE_RETURN_IF_ERROR(PrefixField("value", NormalizeValue(config, absl::MakeSpan(copy->value))));
+  EXPUNGE_RETURN_IF_ERROR(WithField(NormalizeKey(config, absl::MakeSpan(copy->key)), name + ".key"));
+  EXPUNGE_RETURN_IF_ERROR(WithField(NormalizeValue(config, absl::MakeSpan(copy->value)), name + ".value"));
   const auto negative_zero = [](double x) { return x == 0 && std::signbit(x); };
   if (std::none_of(token->key.begin(), token->key.end(), negative_zero) &&
       std::none_of(token->value.begin(), token->value.end(), negative_zero)) {
@@ -81,15 +87,13 @@ absl::Status ExactMemory::Add(absl::Span<const std::shared_ptr<const Token>> tok
   TokenList added;
   absl::flat_hash_set<absl::string_view> seen;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    auto token = Normalized(core.config(), tokens[i]);
-    if (!token.ok()) return PrefixField(Indexed("tokens", i), token.status());
-    if (core.table().Contains((*token)->id))
-      return MakeError(Reason::kTokenExists, Indexed("tokens", i) + ".id",
-                       "the memory has a token of this id");
-    if (!seen.insert((*token)->id).second)
-      return MakeError(Reason::kDuplicateInBatch, Indexed("tokens", i) + ".id",
-                       "the call has a token of this id already");
-    added.push_back(*std::move(token));
+    const std::string name = Indexed("tokens", i);
+    EXPUNGE_ASSIGN_OR_RETURN(auto token, Normalized(core.config(), name, tokens[i]));
+    if (core.table().Contains(token->id))
+      return MakeError(Reason::kTokenExists, name + ".id", "the memory holds a token of this id");
+    if (!seen.insert(token->id).second)
+      return MakeError(Reason::kDuplicateInBatch, name + ".id", "the call has a token of this id already");
+    added.push_back(std::move(token));
   }
   EXPUNGE_RETURN_IF_ERROR(ValidateRidge(core.config(), size() + tokens.size()));
   return core.Add(added);

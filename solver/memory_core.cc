@@ -72,11 +72,12 @@ absl::Status MemoryCore::Add(const TokenList& tokens) {
       // All stay in reserve, proven: nothing else changes.
       proof_.margin_lower = std::min(proof_.margin_lower, 2 * margin);
       RefreshStateBounds();
-      return absl::OkStatus();
+    } else {
+      status = Settle();
     }
-    status = Settle();
   }
   if (!status.ok()) Restore(tokens, {});
+  saved_.clear();
   return status;
 }
 
@@ -97,7 +98,9 @@ absl::Status MemoryCore::Remove(absl::Span<const std::string> ids) {
     RefreshStateBounds();
   }
   if (!status.ok()) Restore({}, removed_);
+  // No removed token lives on here.
   removed_.clear();
+  saved_.clear();
   return status;
 }
 
