@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "solver/cpu.h"
 #include "solver/double_double.h"
 #include "tests/support/dense_oracle.h"
 
@@ -196,6 +197,41 @@ TEST(ExpOfNegativeTest, HasTheStatedRelativeError) {
   EXPECT_EQ(ExpOfNegative(0), 1.0);
   EXPECT_EQ(ExpOfNegative(701), 0.0);
   EXPECT_EQ(ExpOfNegative(std::numeric_limits<double>::infinity()), 0.0);
+}
+
+// Many at once, in all cases of the single one: far, near, equal, subnormal; with and without wide vectors.
+TEST(ExactKernelsTest, AreTheSingleKernels) {
+  std::mt19937_64 random(11);
+  for (const bool wide : {false, true}) {
+    SetWideVectorsForTest(wide);
+    for (const size_t d : {1, 3, 64, 300}) {
+      for (const double gamma : {0.5, 1e-3, 1e300, 0x1p+1000}) {
+        std::vector<std::vector<double>> ys;
+        std::vector<double> x(d);
+        for (double& value : x) value = std::normal_distribution<double>()(random);
+        for (const double scale : {0.0, 1e-300, 1e-160, 1e-9, 1e-3, 1.0, 3.0, 20.0, 26.0, 1e5, 1e150}) {
+          for (int trial = 0; trial < 3; ++trial) {
+            std::vector<double> y = x;
+            for (double& value : y) value += scale * std::normal_distribution<double>()(random);
+            if (trial == 2) {
+              y.assign(d, 0.0);
+              y[0] = scale;
+            }
+            ys.push_back(y);
+          }
+        }
+        std::vector<const double*> pointers;
+        for (const auto& y : ys) pointers.push_back(y.data());
+        std::vector<double> out(ys.size());
+        ExactKernels(x.data(), pointers.data(), ys.size(), d, gamma, out.data());
+        for (size_t i = 0; i < ys.size(); ++i) {
+          ASSERT_EQ(Bits(out[i]), Bits(ExactKernel(x.data(), pointers[i], d, gamma)))
+              << "d " << d << " gamma " << gamma << " pair " << i << " wide " << wide;
+        }
+      }
+    }
+  }
+  SetWideVectorsForTest(true);
 }
 
 }  // namespace
