@@ -17,6 +17,8 @@ constexpr size_t kLargestOrder = 6;  // 720 orders
 // C = 1, 1/2, 1/4 (1/C an integer: vertices without margin tokens), 0.1 (a double, not 1/10), and 2/7, 2/15.
 constexpr solver::BoxBound kBoxes[] = {{0, 1.0}, {0, 0.5}, {0, 0.25}, {0, 0.1}, {4, 0}, {8, 0}};
 
+constexpr double kRidges[] = {1e-8, solver::kDefaultRidge, 1e-4};
+
 struct Kind {
   Keys keys;
   double jitter;
@@ -81,12 +83,12 @@ size_t TokensOf(const Regime& regime, uint64_t number) {
   return 0;
 }
 
-Regime Deletion(std::string name, Keys keys, double jitter, bool paper_box) {
+Regime Deletion(std::string name, Keys keys, double jitter, bool paper_setting) {
   Regime regime;
   regime.name = std::move(name);
   regime.keys = keys;
   regime.jitter = jitter;
-  regime.paper_box = paper_box;
+  regime.paper_setting = paper_setting;
   return regime;
 }
 
@@ -139,8 +141,12 @@ Instance MakeInstance(const Regime& regime, uint64_t number, const std::vector<S
   instance.config.key_dimension = static_cast<uint32_t>(keys.front().size());
   instance.config.value_dimension = kValueDimension;
   instance.config.gamma = 0.25;
-  instance.config.box = regime.paper_box ? solver::BoxBound{0, 1 / (0.4 * static_cast<double>(n))}
-                                         : kBoxes[round % std::size(kBoxes)];
+  if (regime.paper_setting) {
+    instance.config.box = {0, 1 / (0.4 * static_cast<double>(n))};
+  } else {
+    instance.config.box = kBoxes[round % std::size(kBoxes)];
+    instance.config.ridge = kRidges[generator->Below(std::size(kRidges))];
+  }
   for (size_t i = 0; i < n; ++i) {
     auto token = std::make_shared<solver::Token>();
     token->id = absl::StrFormat("t%02d", i);

@@ -46,9 +46,9 @@ struct Regime {
   std::string name;
   Change change = Change::kDeletion;
   Keys keys = Keys::kGaussian;
-  double jitter = 0;      // of kClustered
-  bool paper_box = true;  // C = 1/(0.4 n); else another box bound in each case
-  uint64_t cases = 300;   // at --trials 300
+  double jitter = 0;          // of kClustered
+  bool paper_setting = true;  // C = 1/(0.4 n), ridge 1e-6; else another box bound and ridge in each case
+  uint64_t cases = 300;       // at --trials 300
   std::optional<PaperFigures> paper;
 };
 

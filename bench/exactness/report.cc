@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -63,6 +64,8 @@ std::string FormatTable(const std::vector<Row>& rows) {
                           Percent(f.bits_equal, f.trials), f.higher_precision, f.ties, f.fallbacks,
                           Small(f.worst_deviation), decay.has_value() ? Small(*decay) : "-", paper.completed,
                           paper.partition_equal, paper.worst_deviation);
+    absl::StripTrailingAsciiWhitespace(&table);
+    table += "\n";
   }
   return table;
 }
