@@ -11,6 +11,12 @@ expected=$("$program")
 echo "present build:"
 echo "$expected"
 failed=0
+if [[ $("$program" --plain) == "$expected" ]]; then
+  echo "equal: without wide vectors"
+else
+  echo "DIFFERENT: without wide vectors"
+  failed=1
+fi
 compare() {  # compare NAME CXX FLAGS
   local built actual
   built=$(scripts/build_variant.sh "$1" "$2" "$3" exactness_bits 2> "/tmp/exactness_$1.$$.log" | tail -n 1) || {

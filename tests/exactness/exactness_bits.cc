@@ -1,9 +1,15 @@
-// Prints a digest of canonical states and readouts over many small memories: a line for each kind of data.
+// Prints a digest of canonical states and readouts over many small memories, solved from nothing and kept
+// under change: two lines for each kind of data.
+//
+// Usage: exactness_bits [--plain]      (--plain: without wide vectors)
 #include <cstdio>
+#include <random>
 #include <string>
 
 #include "attention/readout.h"
 #include "base/hash.h"
+#include "solver/cpu.h"
+#include "solver/exact_memory.h"
 #include "solver/reference_solver.h"
 #include "tests/support/data.h"
 
@@ -29,22 +35,56 @@ void AppendState(const solver::Config& config, const solver::TokenList& tokens, 
   }
 }
 
+// Appends the fingerprints along a stream of changes of one memory.
+void AppendStream(const solver::Config& config, const solver::TokenList& pool, uint64_t seed,
+                  std::string* bytes) {
+  auto memory = solver::ExactMemory::Create(config);
+  if (!memory.ok()) {
+    bytes->append("error\n");
+    return;
+  }
+  std::mt19937_64 random(seed);
+  for (int step = 0; step < 80; ++step) {
+    const auto& token = pool[random() % pool.size()];
+    const bool present = (*memory)->Contains(token->id);
+    const absl::Status status = present ? (*memory)->Remove({token->id}) : (*memory)->Add({token});
+    if (!status.ok()) bytes->append("error\n");
+    bytes->append(AsView(solver::Fingerprint((*memory)->State())).data(), 32);
+  }
+}
+
+std::string Solved(DataKind kind) {
+  std::string bytes;
+  for (const size_t n : {1, 2, 5, 9, 24, 80}) {
+    for (const solver::BoxBound& box : kBoxes) {
+      for (const double ridge : {1e-8, 1e-6, 1e-4}) {
+        AppendState(MakeConfig(3, 2, box, 0.5, ridge), MakeTokens(kind, n, 3, 2, n), &bytes);
+      }
+    }
+  }
+  return bytes;
+}
+
+std::string Changed(DataKind kind) {
+  std::string bytes;
+  for (const solver::BoxBound& box : kBoxes) {
+    for (const double ridge : {1e-8, 1e-6}) {
+      AppendStream(MakeConfig(3, 2, box, 0.5, ridge), MakeTokens(kind, 40, 3, 2, 7), 8, &bytes);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 }  // namespace expunge::testing
 
-int main() {
+int main(int argc, char** argv) {
   using namespace expunge;
   using namespace expunge::testing;
+  if (argc > 1 && std::string(argv[1]) == "--plain") solver::SetWideVectorsForTest(false);
   for (const DataKind kind : kAllDataKinds) {
-    std::string bytes;
-    for (const size_t n : {1, 2, 5, 9, 24, 80}) {
-      for (const solver::BoxBound& box : kBoxes) {
-        for (const double ridge : {1e-8, 1e-6, 1e-4}) {
-          AppendState(MakeConfig(3, 2, box, 0.5, ridge), MakeTokens(kind, n, 3, 2, n), &bytes);
-        }
-      }
-    }
-    std::printf("%-16s %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(bytes))).c_str());
+    std::printf("%-16s solved  %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Solved(kind)))).c_str());
+    std::printf("%-16s changed %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Changed(kind)))).c_str());
   }
   return 0;
 }
