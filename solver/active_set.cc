@@ -180,6 +180,8 @@ void ActiveSet::AddToErrorRows(uint32_t group, double count) {
   if (!rows_.Has(group)) rows_.Ensure({&group, 1});
   dense::AddRow(rows_.row(group), count, table_.capacity(), error_rows_.data());
   error_rows_rounding_ += 0x1p-52 * (static_cast<double>(error_tokens_) + std::fabs(count) + 1);
+  if (rows_.size() > system_.size() + kErrorRows + 2 * kSpareRows)
+    rows_.Trim(system_.size() + kErrorRows + kSpareRows);
   if (box_dd_.hi * error_rows_rounding_ > 0x1p-36) RebuildErrorRows();
 }
 

@@ -134,6 +134,9 @@ absl::StatusOr<ExactMemory::Eviction> ExactMemory::Evict(const EvictionRequest& 
   const double margin = core.MarginLower(eviction.dropped);
   std::vector<SupportEntry> reference = Support();
   core.Drop(eviction.dropped);
+  for (Selection& selection : impl_->selections) {
+    for (const std::string& id : eviction.dropped) selection.Forget(id);
+  }
   impl_->scope = Scope::kRetainedSet;
   eviction.selection = impl_->selections.size();
   impl_->selections.emplace_back(core.config(), std::move(reference), rho(), margin, eviction.dropped.size());

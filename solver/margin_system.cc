@@ -66,6 +66,7 @@ void MarginSystem::Append(uint32_t group, uint32_t count, const double* kernel, 
   a_lo_.push_back(0);
   e_terms_ = std::max<uint64_t>(e_terms_, static_cast<uint64_t>(error_tokens_) + 1);
   ones_fresh_ = false;
+  lambda_ = 0;
 
   dense::SolveLower(factor_.data(), stride_, m, work_.data());
   double square = 1 + ridge_ / count;
@@ -209,7 +210,8 @@ bool MarginSystem::Prove() {
   const size_t m = size();
   double most = 0;
   for (const double count : counts_) most = std::max(most, count);
-  const double lambda = (ridge_ / most - static_cast<double>(m) * 0x1p-54) * (1 - 0x1p-50);
+  // Removing rows and columns does not lower the smallest eigenvalue (Cauchy's interlacing).
+  const double lambda = std::max(lambda_, (ridge_ / most - static_cast<double>(m) * 0x1p-54) * (1 - 0x1p-50));
   std::fill_n(weight_error_.begin(), m, kInfinity);
   h_error_ = slack_error_ = kInfinity;
   if (!(lambda > 0)) return false;
@@ -264,8 +266,8 @@ void MarginSystem::TightenByEigenvalue() {
   const double floor = (ridge_ / most - static_cast<double>(m) * 0x1p-54) * (1 - 0x1p-50);
   const Eigen::Map<const Eigen::MatrixXd, 0, Eigen::OuterStride<>> factor(
       factor_.data(), m, m, Eigen::OuterStride<>(static_cast<Eigen::Index>(stride_)));
-  const double lambda = EigenvalueLowerBound(matrix, factor, floor);
-  if (lambda > floor) BoundFromResidual(lambda);
+  lambda_ = std::max(lambda_, EigenvalueLowerBound(matrix, factor, floor));
+  if (lambda_ > floor) BoundFromResidual(lambda_);
 }
 
 void MarginSystem::TightenByInverse() {

@@ -117,6 +117,7 @@ class MarginSystem {
   double sigma_upper_ = 0;
   double r_norm_upper_ = 0;
 
+  double lambda_ = 0;  // <= the smallest eigenvalue of M, proven for this S or a larger one; 0: not proven
   std::vector<double> weight_error_;  // >= |a_k - a*_k|
   double h_error_ = 0;
   double slack_error_ = 0;
