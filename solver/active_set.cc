@@ -12,8 +12,9 @@ namespace expunge::solver {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of sums of products of rounded weights and rows: two roundings to single precision, and at most eleven
-// roundings in dense::AccumulateRows.
+// Relative to f: rows and masses are rounded to single precision, and at most eleven roundings of that size
+// follow in dense::AccumulateRows. One more covers the products of these, and the quotient of exact and
+// computed f.
 constexpr double kPassRelative = 14 * 0x1p-24;
 constexpr size_t kEntries = 4;      // violators that enter together
 constexpr size_t kSpareRows = 64;   // rows kept of groups that left S
@@ -117,7 +118,7 @@ double ActiveSet::Near(double level, double level_error, std::vector<uint32_t>* 
   near->clear();
   const double constant = FError(0) + level_error + std::fabs(level) * 0x1p-50;
   const double reserve_from = (level + constant) / (1 - kPassRelative) * (1 + 0x1p-50);
-  const double error_to = (level - constant) / (1 + kPassRelative) * (1 - 0x1p-50);
+  const double error_to = level * (1 - kPassRelative) - constant * (1 + 0x1p-50);
   double least = kInfinity;  // f over R
   double most = -kInfinity;  // f over E
   for (uint32_t j = 0; j < sign_.size(); ++j) {
