@@ -163,12 +163,12 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
   const HeldTokens added = MakeTokens(memory, request, vectors, identity);
-  EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByAdding(before, added));
+  EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByAdding(context, before, added));
   v1::AddResponse response;
   *response.mutable_state() = step.after->ReferenceProto();
   *response.mutable_partition() = step.after->PartitionProto();
   Change change(context, *tenant, identity, received);
-  change.Put(step);
+  change.Put(std::move(step));
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response, AsView(memory.pseudonym)));
   AppendReceipts(memory, added, &response);
   return response;

@@ -62,7 +62,7 @@ void Change::PutState(const Snapshot& snapshot) {
 
 void Change::Create(const Snapshot& created) { PutState(created); }
 
-void Change::Put(const Step& step) {
+void Change::Put(Step step) {
   const Digest& pseudonym = step.after->identity().pseudonym;
   DeleteTokens(step.removed, pseudonym, &transaction_);
   for (const auto& held : step.added) {
@@ -70,6 +70,7 @@ void Change::Put(const Step& step) {
                      EncodeToken(*held).SerializeAsString());
   }
   PutState(step.after);
+  solvers_[step.after->identity().memory] = std::move(step.solver);
 }
 
 void Change::Remove(const Snapshot& before) {
@@ -78,6 +79,7 @@ void Change::Remove(const Snapshot& before) {
   transaction_.Delete(Table::kStates, AsView(pseudonym));
   transaction_.Delete(Table::kMemories, AsView(pseudonym));
   snapshots_[before->identity().memory] = nullptr;
+  gone_.push_back(before);
 }
 
 v1::Certificate Change::Issue(const MemoryView& before, const certificate::StateSummary& after,
@@ -137,6 +139,10 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   }
   for (const auto& [memory, chain] : chains_) tenant_.chains()[memory] = chain;
   tenant_.Publish(snapshots_);
+  for (auto& [memory, solver] : solvers_) {
+    context_.solvers->Keep(*snapshots_.at(memory), std::move(solver));
+  }
+  for (const Snapshot& memory : gone_) context_.solvers->Drop(*memory);
   return absl::OkStatus();
 }
 

@@ -3,7 +3,7 @@
 //
 // Use: Create, Put, Remove and Issue in any order, then Commit once, then Seal. REQUIRES: the tenant's writer
 // lock is held from before the first snapshot was read until after Commit. If Commit fails, or is never
-// called, nothing has changed.
+// called, nothing has changed, and the solvers of its steps are gone with it.
 #ifndef EXPUNGE_SERVER_CORE_CHANGE_H_
 #define EXPUNGE_SERVER_CORE_CHANGE_H_
 
@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -33,7 +34,7 @@ class Change {
   // A new memory, without tokens.
   void Create(const Snapshot& created);
   // The memory's next snapshot. Cost: O(|S+E|), and the tokens that come and go.
-  void Put(const Step& step);
+  void Put(Step step);
   // Removes the memory and all its tokens; its certificates stay.
   void Remove(const Snapshot& before);
   // Adds a certificate about the memory of `before`, and returns it without its envelope.
@@ -62,6 +63,9 @@ class Change {
   // By the memory's id: next snapshots (null: removed), next chains, and the memories that these belong to.
   std::map<std::string, Snapshot> snapshots_;
   std::map<std::string, Chain> chains_;
+  // Those of the next snapshots; and the snapshots of the memories that are to go.
+  std::map<std::string, std::unique_ptr<solver::ExactMemory>> solvers_;
+  std::vector<Snapshot> gone_;
   std::map<std::string, std::shared_ptr<const MemoryIdentity>> identities_;
   std::map<std::string, std::string> payloads_;  // by the certificate's name
 };

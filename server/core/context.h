@@ -9,13 +9,15 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "certificate/signing_key.h"
+#include "server/core/live_solvers.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
 #include "storage/store.h"
 
 namespace expunge::core {
 
-// Threads: any number at once; `tenants` has its own locks, the rest does not change after start-up.
+// Threads: any number at once; `tenants` and `solvers` have their own locks, the rest does not change after
+// start-up.
 struct Context {
   Context(std::unique_ptr<storage::Store> opened_store, certificate::SigningKey signing_key,
           Clock time_source, const ServiceOptions& service_options)
@@ -23,13 +25,15 @@ struct Context {
         key(std::move(signing_key)),
         key_id(key.Public().KeyId()),
         clock(std::move(time_source)),
-        options(service_options) {}
+        options(service_options),
+        solvers(std::make_unique<LiveSolvers>(options.max_live_solver_bytes)) {}
 
   const std::unique_ptr<storage::Store> store;
   const certificate::SigningKey key;
   const std::string key_id;
   const Clock clock;
   const ServiceOptions options;
+  const std::unique_ptr<LiveSolvers> solvers;
   Digest secret{};  // the key of handles and pseudonyms (handles.h)
   TenantRegistry tenants;
 };

@@ -119,12 +119,13 @@ absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1
   if (request.validate_only()) return response;
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByRemoving(before, removal.places));
+  EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByRemoving(context, before, removal.places));
   *response.mutable_state() = step.after->ReferenceProto();
   Change change(context, *tenant, identity, received);
-  change.Put(step);
+  const Snapshot after = step.after;
+  change.Put(std::move(step));
   *response.mutable_certificate() =
-      change.Issue(*before, step.after->summary(),
+      change.Issue(*before, after->summary(),
                    {certificate::Kind::kDeletion, RemovedTokens(*before, removal.places),
                     request.basis().legal_basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
@@ -158,10 +159,11 @@ absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1:
 
   Change change(context, *tenant, identity, received);
   for (const Removal& removal : removals) {
-    EXPUNGE_ASSIGN_OR_RETURN(const Step step, StepByRemoving(removal.before, removal.places));
-    change.Put(step);
+    EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByRemoving(context, removal.before, removal.places));
+    const Snapshot after = step.after;
+    change.Put(std::move(step));
     *response.add_certificates() =
-        change.Issue(*removal.before, step.after->summary(),
+        change.Issue(*removal.before, after->summary(),
                      {certificate::Kind::kPurge, RemovedTokens(*removal.before, removal.places),
                       request.basis().legal_basis(), ""});
   }

@@ -23,6 +23,9 @@ namespace expunge::core {
 struct ServiceOptions {
   uint64_t max_tokens_per_memory = 10'000;
   uint64_t max_memories_per_tenant = 1'000;
+  // What the solvers of all memories may hold between changes, beyond the tokens. A change of a memory whose
+  // solver is not kept makes it again from its state.
+  uint64_t max_live_solver_bytes = uint64_t{1} << 30;
   // Start-up solves every memory again from nothing and compares all bits; false: only hashes what is stored.
   bool recover_by_solving = true;
 };

@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "base/status_macros.h"
-#include "solver/reference_solver.h"
 
 namespace expunge::core {
 namespace {
+
+// The first token of a range, ascending by id, whose id is not below `id`.
+HeldTokens::const_iterator PlaceOf(const std::string& id, HeldTokens::const_iterator begin,
+                                   HeldTokens::const_iterator end) {
+  return std::lower_bound(begin, end, id,
+                          [](const auto& held, const std::string& other) { return held->token->id < other; });
+}
 
 // Both ascend by id. Cost: O(m log n) comparisons, and a copy of n pointers.
 HeldTokens Merged(const HeldTokens& present, const HeldTokens& added) {
@@ -17,9 +25,7 @@ HeldTokens Merged(const HeldTokens& present, const HeldTokens& added) {
   merged.reserve(present.size() + added.size());
   auto from = present.begin();
   for (const auto& held : added) {
-    const auto place =
-        std::lower_bound(from, present.end(), held->token->id,
-                         [](const auto& other, const std::string& id) { return other->token->id < id; });
+    const auto place = PlaceOf(held->token->id, from, present.end());
     merged.insert(merged.end(), from, place);
     merged.push_back(held);
     from = place;
@@ -42,45 +48,74 @@ HeldTokens Without(const HeldTokens& present, const std::vector<size_t>& places)
   return kept;
 }
 
-// Completes `content`, which has its tokens and their tree.
-absl::StatusOr<Snapshot> Solve(const MemoryView& before, MemoryContent content) {
-  solver::TokenList tokens;
-  tokens.reserve(content.tokens.size());
-  for (const auto& held : content.tokens) tokens.push_back(held->token);
-  EXPUNGE_ASSIGN_OR_RETURN(const solver::Solution solution,
-                           solver::SolveFromNothing(before.identity().config, tokens));
-  content.entries = EntriesOf(solution);
-  content.rho = solution.rho;
-  content.proof = solution.proof;
+absl::Status Disagreement() {
+  return MakeError(Reason::kInternal, "", "the solver and the snapshot disagree; nothing was changed");
+}
+
+// What the solver says of tokens that the snapshot has, or lacks, can only be a defect.
+absl::Status CheckOutcome(const absl::Status& status) {
+  if (status.ok() || absl::IsFailedPrecondition(status) || absl::IsInternal(status)) return status;
+  return Disagreement();
+}
+
+// Completes `content`, which has its tokens and their tree, from the solver's state.
+absl::StatusOr<Snapshot> Finish(const MemoryView& before, const solver::ExactMemory& solver,
+                                MemoryContent content) {
+  const HeldTokens& tokens = content.tokens;
+  if (solver.size() != tokens.size()) return Disagreement();
+  auto place = tokens.begin();
+  for (const solver::SupportEntry& entry : solver.Support()) {
+    place = PlaceOf(entry.token->id, place, tokens.end());
+    if (place == tokens.end() || (*place)->token->id != entry.token->id) return Disagreement();
+    content.entries.push_back(
+        {static_cast<uint32_t>(place - tokens.begin()), entry.token_class, entry.weight});
+  }
+  content.rho = solver.rho();
+  content.proof = solver.proof();
   return std::make_shared<const MemoryView>(before.shared_identity(), before.epoch() + 1, std::move(content));
 }
 
 }  // namespace
 
-absl::StatusOr<Step> StepByAdding(const Snapshot& before, HeldTokens added) {
+absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before, HeldTokens added) {
   std::sort(added.begin(), added.end(),
             [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
+  solver::TokenList tokens;
+  for (const auto& held : added) tokens.push_back(held->token);
+  Step step;
+  EXPUNGE_ASSIGN_OR_RETURN(step.solver, context.solvers->Take(*before));
+  EXPUNGE_RETURN_IF_ERROR(CheckOutcome(step.solver->Add(tokens)));
+
   MemoryContent content;
   content.tokens = Merged(before->tokens(), added);
   content.tree = before->content().tree;
   content.tree.Insert(LeavesOf(added));
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, Solve(*before, std::move(content)));
-  return Step{before, after, std::move(added), {}};
+  EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
+  step.before = before;
+  step.added = std::move(added);
+  return step;
 }
 
-absl::StatusOr<Step> StepByRemoving(const Snapshot& before, const std::vector<size_t>& places) {
-  HeldTokens removed;
+absl::StatusOr<Step> StepByRemoving(const Context& context, const Snapshot& before,
+                                    const std::vector<size_t>& places) {
+  Step step;
+  std::vector<std::string> ids;
   std::vector<Digest> handles;
   for (const size_t place : places) {
-    removed.push_back(before->tokens()[place]);
-    handles.push_back(removed.back()->handle);
+    step.removed.push_back(before->tokens()[place]);
+    ids.push_back(step.removed.back()->token->id);
+    handles.push_back(step.removed.back()->handle);
   }
+  EXPUNGE_ASSIGN_OR_RETURN(step.solver, context.solvers->Take(*before));
+  EXPUNGE_RETURN_IF_ERROR(CheckOutcome(step.solver->Remove(ids)));
+
   MemoryContent content;
   content.tokens = Without(before->tokens(), places);
   content.tree = before->content().tree;
   content.tree.Erase(std::move(handles));
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot after, Solve(*before, std::move(content)));
-  return Step{before, after, {}, std::move(removed)};
+  EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
+  step.before = before;
+  return step;
 }
 
 }  // namespace expunge::core

@@ -1,30 +1,37 @@
-// One change of a memory's tokens: from a snapshot to the next.
+// One change of a memory's tokens: from a snapshot to the next, by its live solver.
 #ifndef EXPUNGE_SERVER_CORE_STEP_H_
 #define EXPUNGE_SERVER_CORE_STEP_H_
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/core/context.h"
 #include "server/core/memory.h"
 #include "server/core/tenant.h"
+#include "solver/exact_memory.h"
 
 namespace expunge::core {
 
 struct Step {
   Snapshot before;
   Snapshot after;
-  HeldTokens added;    // in `after` alone
-  HeldTokens removed;  // in `before` alone
+  HeldTokens added;                             // in `after` alone
+  HeldTokens removed;                           // in `before` alone
+  std::unique_ptr<solver::ExactMemory> solver;  // in the state of `after`
 };
 
 // With `added`, in any order. REQUIRES: their ids are distinct, and none of them is in `before`.
-// Returns: kRidgeTooSmall, kInternal of the solver.
-[[nodiscard]] absl::StatusOr<Step> StepByAdding(const Snapshot& before, HeldTokens added);
+// Cost: as ExactMemory::Add, O(|S+E|) hashes, O(log n) more for each token, and a copy of n pointers; and
+// that of LiveSolvers::Take. Returns: kRidgeTooSmall; kInternal of the solver.
+[[nodiscard]] absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before,
+                                                HeldTokens added);
 
 // Without the tokens at `places` (ascending): exactly the state of a memory that never held them.
-// Returns: kInternal of the solver.
-[[nodiscard]] absl::StatusOr<Step> StepByRemoving(const Snapshot& before, const std::vector<size_t>& places);
+// Cost: as StepByAdding, with ExactMemory::Remove. Returns: kInternal of the solver.
+[[nodiscard]] absl::StatusOr<Step> StepByRemoving(const Context& context, const Snapshot& before,
+                                                  const std::vector<size_t>& places);
 
 }  // namespace expunge::core
 

@@ -141,6 +141,15 @@ std::string ServiceTest::VerifiedPayload(const v1::Certificate& certificate) con
   return result.payload;
 }
 
+storage::v1::StateRecord CanonicalPart(storage::v1::StateRecord state) {
+  state.clear_epoch();
+  storage::v1::ProofRecord exact;
+  exact.set_strict(state.proof().strict());
+  exact.set_ties(state.proof().ties());
+  *state.mutable_proof() = exact;
+  return state;
+}
+
 ::testing::AssertionResult Fails(const absl::Status& status, Reason reason, const std::string& field) {
   if (status.code() == ReasonCode(reason) && GetReason(status) == reason && GetField(status) == field) {
     return ::testing::AssertionSuccess();

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "certificate/signing_key.h"
 #include "server/core/service.h"
+#include "storage/records.pb.h"
 #include "storage/store.h"
 #include "tests/storage/temp_directory.h"
 
@@ -76,6 +77,10 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<Service> service_;
   storage::Store* store_ = nullptr;  // the service's
 };
+
+// What the canonical state determines: without the epoch, and without the proven bounds, which depend on how
+// they were found.
+storage::v1::StateRecord CanonicalPart(storage::v1::StateRecord state);
 
 // Expects an error with this reason and field.
 ::testing::AssertionResult Fails(const absl::Status& status, Reason reason, const std::string& field);
