@@ -140,7 +140,8 @@ double ActiveSet::Near(double level, double level_error, std::vector<uint32_t>* 
   const double below = level - (most + FError(most));
   const double distance =
       std::min(std::isinf(least) ? kInfinity : above, std::isinf(most) ? kInfinity : below);
-  return std::isinf(distance) ? kInfinity : std::max(0.0, (distance - level_error) * (1 - 0x1p-40));
+  if (std::isinf(distance)) return kInfinity;
+  return std::max(0.0, (distance - level_error) * (1 - 0x1p-40));
 }
 
 const double* ActiveSet::MarginKernels(uint32_t group) {

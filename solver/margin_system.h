@@ -46,7 +46,9 @@ class MarginSystem {
   void MoveErrorSums(const double* kernel, double count);
   // The additions behind the sums e_i make their bound grow: true when they should be summed afresh. Then
   // SetErrorSum for every member and ErrorSumsAreFresh(terms in each).
-  [[nodiscard]] bool NeedsFreshErrorSums() const { return e_terms_ > 4 * error_tokens_ + 400; }
+  [[nodiscard]] bool NeedsFreshErrorSums() const {
+    return static_cast<double>(e_terms_) > 4 * error_tokens_ + 400;
+  }
   void SetErrorSum(size_t k, DoubleDouble e);
   void ErrorSumsAreFresh(uint64_t terms) { e_terms_ = terms; }
   // C_n and the number of tokens in E.
