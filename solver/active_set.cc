@@ -260,7 +260,7 @@ void ActiveSet::Enter(absl::Span<const uint32_t> groups) {
   }
 }
 
-void ActiveSet::Adopt(const std::vector<TokenClass>& classes) {
+void ActiveSet::Adopt(const std::vector<TokenClass>& classes, const std::vector<double>& weights) {
   system_.Clear();
   error_.clear();
   error_tokens_ = 0;
@@ -279,7 +279,9 @@ void ActiveSet::Adopt(const std::vector<TokenClass>& classes) {
   for (const uint32_t group : entering_) margin_tokens += table_.Count(group);
   const double rest = 1 - box_dd_.hi * static_cast<double>(error_tokens_);
   const double mean = std::clamp(rest / static_cast<double>(margin_tokens), 0.0, box_dd_.hi);
-  for (const uint32_t group : entering_) weights_[group] = mean;
+  for (const uint32_t group : entering_) {
+    weights_[group] = weights.empty() ? mean : std::clamp(weights[group], 0.0, box_dd_.hi);
+  }
   Enter(entering_);
 }
 

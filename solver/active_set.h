@@ -43,8 +43,9 @@ class ActiveSet {
   };
   [[nodiscard]] Outcome Optimise(uint64_t limit);
 
-  // Takes this partition instead of the present one; weights start inside the box. Cost: O(n d |S+E|).
-  void Adopt(const std::vector<TokenClass>& classes);
+  // Takes this partition instead of the present one; margin weights start at those of `weights`, or, where
+  // that is empty, at their mean. Cost: O(n d |S+E| + |S|^3).
+  void Adopt(const std::vector<TokenClass>& classes, const std::vector<double>& weights = {});
   // Moves a group to another class.
   void Move(uint32_t group, TokenClass to);
   // Lets groups outside S enter it together. Cost: O(n d + |S|^2) each.

@@ -54,13 +54,7 @@ absl::Status MemoryCore::Add(const TokenList& tokens) {
   active_.SetTokens(table_.tokens());
   absl::Status status;
   if (tokens.size() > kSmallBatch && tokens.size() > before / 4 && !active_.single_point()) {
-    ++counters_.cold_starts;
-    const TokenList all = AllTokens();
-    Problem problem(config_, all);
-    const Partition partition = ProposePartition(&problem);
-    std::vector<TokenClass> classes;
-    for (const uint32_t group : problem.groups()) classes.push_back(partition.classes[group]);
-    active_.Adopt(ByGroup(all, classes));
+    StartFromNothing();
     status = Settle();
   } else {
     double margin = kInfinity;
@@ -79,6 +73,21 @@ absl::Status MemoryCore::Add(const TokenList& tokens) {
   if (!status.ok()) Restore(tokens, {});
   saved_.clear();
   return status;
+}
+
+void MemoryCore::StartFromNothing() {
+  ++counters_.cold_starts;
+  const TokenList tokens = AllTokens();
+  Problem problem(config_, tokens);
+  const RoughOptimum start = FindRoughOptimum(&problem);
+  std::vector<TokenClass> classes(table_.capacity(), TokenClass::kReserve);
+  std::vector<double> weights(table_.capacity(), 0.0);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const uint32_t group = table_.GroupOf(tokens[i]->id);
+    classes[group] = start.classes[problem.groups()[i]];
+    weights[group] = start.weights[problem.groups()[i]];
+  }
+  active_.Adopt(classes, weights);
 }
 
 absl::Status MemoryCore::Remove(absl::Span<const std::string> ids) {

@@ -64,6 +64,7 @@ class MemoryCore {
   bool Insert(const std::shared_ptr<const Token>& token);
   bool Erase(absl::string_view id);
   void SetEmpty();
+  void StartFromNothing();  // takes over what the floating-point solver finds for all tokens
   [[nodiscard]] absl::Status Settle();
   [[nodiscard]] bool SettleFast();
   [[nodiscard]] absl::Status SettleByReference();

@@ -25,6 +25,14 @@ class Proposer {
     }
   }
 
+  RoughOptimum RunRoughly() {
+    FillBox();
+    Optimise();
+    StartActiveSet();
+    for (uint32_t i = 0; i < n_; ++i) weights_[i] /= problem_.Count(i);
+    return {partition_.classes, weights_};
+  }
+
   Partition Run() {
     FillBox();
     Optimise();
@@ -306,6 +314,8 @@ class Proposer {
 };
 
 }  // namespace
+
+RoughOptimum FindRoughOptimum(Problem* problem) { return Proposer(problem).RunRoughly(); }
 
 Partition ProposePartition(Problem* problem) { return Proposer(problem).Run(); }
 

@@ -7,9 +7,20 @@
 #ifndef EXPUNGE_SOLVER_PROPOSAL_H_
 #define EXPUNGE_SOLVER_PROPOSAL_H_
 
+#include <vector>
+
 #include "solver/problem.h"
 
 namespace expunge::solver {
+
+// What the first of these methods comes to: classes of groups and weights of one token each, feasible, with
+// KKT conditions violated by about 1e-6 at most. REQUIRES: !problem->single_point(). Cost: as below, without
+// the factorisations.
+struct RoughOptimum {
+  std::vector<TokenClass> classes;
+  std::vector<double> weights;
+};
+[[nodiscard]] RoughOptimum FindRoughOptimum(Problem* problem);
 
 // REQUIRES: !problem->single_point(). Cost: O(n d) for every token that ever carries weight, and O(n) a step.
 [[nodiscard]] Partition ProposePartition(Problem* problem);
