@@ -20,7 +20,7 @@ namespace expunge::attention {
 
 // One token's share of a readout.
 struct Contribution {
-  uint32_t token = 0;  // index into MemoryState::tokens
+  uint32_t token = 0;  // index into MemoryState::tokens, or WeightedToken::index
   double weight = 0;   // of the softmax
 };
 
@@ -34,7 +34,7 @@ struct ReadoutResult {
 // A token that carries weight.
 struct WeightedToken {
   const solver::Token* token = nullptr;
-  uint32_t index = 0;  // into MemoryState::tokens
+  uint32_t index = 0;  // what contributions call it; ascending
   double weight = 0;
 };
 
@@ -43,7 +43,7 @@ class SupportSet {
  public:
   // Cost: O(|S+E| (d + dv)). Keeps no reference to `state`.
   explicit SupportSet(const solver::MemoryState& state);
-  // The same of its tokens of S and E alone, ascending by index, with its rho and its proof's eta.
+  // The same of its tokens of S and E alone, in their order, with its rho and its proof's eta.
   SupportSet(const solver::Config& config, absl::Span<const WeightedToken> support, double rho, double eta);
 
   [[nodiscard]] bool empty() const { return tokens_.empty(); }

@@ -24,12 +24,10 @@ void AppendDigest(const Digest& digest, std::string* out) {
 }
 
 // handle | class | weight: 41 bytes.
-std::string EntryBytes(const EntryDigests& entry) {
-  std::string bytes;
-  AppendDigest(entry.handle, &bytes);
-  bytes.push_back(static_cast<char>(entry.token_class));
-  AppendDouble(entry.weight, &bytes);
-  return bytes;
+void AppendEntry(const EntryDigests& entry, std::string* out) {
+  AppendDigest(entry.handle, out);
+  out->push_back(static_cast<char>(entry.token_class));
+  AppendDouble(entry.weight, out);
 }
 
 }  // namespace
@@ -42,22 +40,27 @@ Digest MemoryPseudonym(const Digest& audit_key, absl::string_view memory_name) {
   return KeyedHash(audit_key, "expunge memory pseudonym v1", memory_name);
 }
 
-StateDigests ComputeDigests(const Digest& audit_key, const solver::Config& config, const Digest& token_root,
-                            absl::Span<const EntryDigests> entries, double rho) {
+Digest EntriesRoot(const Digest& audit_key, absl::Span<const EntryDigests> entries) {
+  std::vector<certificate::TreeLeaf> leaves;
+  leaves.reserve(entries.size());
+  for (const EntryDigests& entry : entries) {
+    std::string bytes;
+    AppendEntry(entry, &bytes);
+    leaves.push_back({entry.handle, KeyedHash(audit_key, "expunge entry v1", bytes)});
+  }
+  return certificate::TokenTreeRoot(std::move(leaves));
+}
+
+Digest StateDigest(const Digest& audit_key, const solver::Config& config, const Digest& token_root,
+                   absl::Span<const EntryDigests> entries, double rho) {
   std::string message;
   AppendField("expunge state digest v1", &message);
   AppendField(ConfigBytes(config), &message);
   AppendDigest(token_root, &message);
   AppendU64(entries.size(), &message);
-  std::vector<certificate::TreeLeaf> leaves;
-  leaves.reserve(entries.size());
-  for (const EntryDigests& entry : entries) {
-    const std::string bytes = EntryBytes(entry);
-    leaves.push_back({entry.handle, KeyedHash(audit_key, "expunge entry v1", bytes)});
-    message += bytes;
-  }
+  for (const EntryDigests& entry : entries) AppendEntry(entry, &message);
   AppendDouble(rho, &message);
-  return {token_root, certificate::TokenTreeRoot(std::move(leaves)), HmacSha256(AsView(audit_key), message)};
+  return HmacSha256(AsView(audit_key), message);
 }
 
 }  // namespace expunge::core

@@ -29,16 +29,11 @@ struct EntryDigests {
   double weight = 0;
 };
 
-struct StateDigests {
-  Digest token_root{};
-  Digest entries_root{};
-  Digest state{};
-};
-
-// `entries`: those of S and E, in ascending order of their ids. Cost: O(|S+E|) hashes.
-[[nodiscard]] StateDigests ComputeDigests(const Digest& audit_key, const solver::Config& config,
-                                          const Digest& token_root, absl::Span<const EntryDigests> entries,
-                                          double rho);
+// Both of the entries of S and E, in ascending order of their ids. Cost: O(|S+E|) hashes; one.
+[[nodiscard]] Digest EntriesRoot(const Digest& audit_key, absl::Span<const EntryDigests> entries);
+[[nodiscard]] Digest StateDigest(const Digest& audit_key, const solver::Config& config,
+                                 const Digest& token_root, absl::Span<const EntryDigests> entries,
+                                 double rho);
 
 }  // namespace expunge::core
 

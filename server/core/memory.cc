@@ -16,26 +16,39 @@
 namespace expunge::core {
 namespace {
 
-std::vector<attention::WeightedToken> SupportOf(const MemoryContent& content) {
+// Whether S and E of both are the same tokens with the same classes and weights, and rho and eta are equal.
+bool SameSupport(const MemoryContent& a, const MemoryContent& b) {
+  return a.rho == b.rho && a.proof.eta == b.proof.eta &&
+         std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+                    [&](const HeldEntry& x, const HeldEntry& y) {
+                      return x.weight == y.weight && x.token_class == y.token_class &&
+                             a.tokens[x.index] == b.tokens[y.index];
+                    });
+}
+
+std::shared_ptr<const attention::SupportSet> MakeSupport(const solver::Config& config,
+                                                         const MemoryContent& content) {
   std::vector<attention::WeightedToken> support;
   support.reserve(content.entries.size());
   for (const HeldEntry& entry : content.entries) {
-    support.push_back({content.tokens[entry.index]->token.get(), entry.index, entry.weight});
+    support.push_back(
+        {content.tokens[entry.index]->token.get(), static_cast<uint32_t>(support.size()), entry.weight});
   }
-  return support;
+  return std::make_shared<const attention::SupportSet>(config, support, content.rho, content.proof.eta);
 }
 
-StateDigests Digests(const MemoryIdentity& identity, const MemoryContent& content) {
+std::vector<EntryDigests> EntriesForDigests(const MemoryContent& content) {
   std::vector<EntryDigests> entries;
   entries.reserve(content.entries.size());
   for (const HeldEntry& entry : content.entries) {
     entries.push_back({content.tokens[entry.index]->handle, entry.token_class, entry.weight});
   }
-  return ComputeDigests(identity.audit_key, identity.config, content.tree.Root(), entries, content.rho);
+  return entries;
 }
 
+// `entries_root`: if it is known already.
 certificate::StateSummary Summarize(const MemoryIdentity& identity, uint64_t epoch,
-                                    const MemoryContent& content) {
+                                    const MemoryContent& content, const Digest* entries_root) {
   certificate::StateSummary summary;
   summary.epoch = epoch;
   summary.token_count = content.tokens.size();
@@ -51,10 +64,11 @@ certificate::StateSummary Summarize(const MemoryIdentity& identity, uint64_t epo
   summary.duality_gap_upper = content.proof.duality_gap_upper;
   summary.eigenvalue_lower = content.proof.eigenvalue_lower;
   summary.eta = content.proof.eta;
-  const StateDigests digests = Digests(identity, content);
-  summary.state_digest = digests.state;
-  summary.token_root = digests.token_root;
-  summary.entries_root = digests.entries_root;
+  const std::vector<EntryDigests> entries = EntriesForDigests(content);
+  summary.token_root = content.tree.Root();
+  summary.entries_root = entries_root != nullptr ? *entries_root : EntriesRoot(identity.audit_key, entries);
+  summary.state_digest =
+      StateDigest(identity.audit_key, identity.config, summary.token_root, entries, content.rho);
   return summary;
 }
 
@@ -114,11 +128,16 @@ std::vector<HeldEntry> EntriesOf(const solver::Solution& solution) {
   return entries;
 }
 
-MemoryView::MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content)
+MemoryView::MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content,
+                       const MemoryView* before)
     : identity_(std::move(identity)),
       content_(std::move(content)),
-      support_(identity_->config, SupportOf(content_), content_.rho, content_.proof.eta),
-      summary_(Summarize(*identity_, epoch, content_)) {}
+      support_(before != nullptr && SameSupport(before->content_, content_)
+                   ? before->support_
+                   : MakeSupport(identity_->config, content_)),
+      summary_(Summarize(
+          *identity_, epoch, content_,
+          before != nullptr && support_ == before->support_ ? &before->summary_.entries_root : nullptr)) {}
 
 size_t MemoryView::Find(absl::string_view token_id) const {
   const auto found =

@@ -88,18 +88,24 @@ struct MemoryContent {
 
 class MemoryView {
  public:
-  // REQUIRES: classes, weights and rho of `content` are the canonical solution of its tokens.
-  // Cost: O(|S+E| (d + dv)), and as many hashes.
-  MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content);
+  // REQUIRES: classes, weights and rho of `content` are the canonical solution of its tokens. What follows
+  // from the entries alone is shared with `before`, a snapshot of the same memory, if they are the same.
+  // Cost: O(|S+E| (d + dv)) and as many hashes; one hash of O(|S+E|) bytes if they are.
+  MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t epoch, MemoryContent content,
+             const MemoryView* before = nullptr);
 
   [[nodiscard]] const MemoryIdentity& identity() const { return *identity_; }
   [[nodiscard]] const std::shared_ptr<const MemoryIdentity>& shared_identity() const { return identity_; }
   [[nodiscard]] const MemoryContent& content() const { return content_; }
   [[nodiscard]] const HeldTokens& tokens() const { return content_.tokens; }
-  [[nodiscard]] const attention::SupportSet& support() const { return support_; }
+  // Contributions name the places of entries.
+  [[nodiscard]] const attention::SupportSet& support() const { return *support_; }
   [[nodiscard]] const certificate::StateSummary& summary() const { return summary_; }
   [[nodiscard]] uint64_t epoch() const { return summary_.epoch; }
 
+  [[nodiscard]] const solver::Token& TokenOf(const HeldEntry& entry) const {
+    return *tokens()[entry.index]->token;
+  }
   // The index of the token with this id, or tokens().size(). Cost: O(log n).
   [[nodiscard]] size_t Find(absl::string_view token_id) const;
   // Class and weight of the token at `index`. Cost: O(log |S+E|).
@@ -118,7 +124,7 @@ class MemoryView {
  private:
   const std::shared_ptr<const MemoryIdentity> identity_;
   const MemoryContent content_;
-  const attention::SupportSet support_;
+  const std::shared_ptr<const attention::SupportSet> support_;
   const certificate::StateSummary summary_;
   mutable std::once_flag fingerprint_once_;
   mutable Digest fingerprint_{};

@@ -74,7 +74,7 @@ v1::Readout ReadoutProto(const MemoryView& memory, const attention::ReadoutResul
   readout.set_error_bound(bound);
   for (const attention::Contribution& share : result.contributions) {
     v1::Contribution* contribution = readout.add_contributions();
-    contribution->set_token_id(memory.tokens()[share.token]->token->id);
+    contribution->set_token_id(memory.TokenOf(memory.content().entries[share.token]).id);
     contribution->set_weight(share.weight);
   }
   return readout;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +100,27 @@ class InterleavedTest : public ServiceTest {
     EXPECT_EQ(purged->deleted_count(), removed);
   }
 
+  // One readout, with all contributions.
+  v1::ReadResponse ReadOne() {
+    v1::ReadRequest request;
+    request.set_name(kMemory);
+    *request.mutable_queries() = Pack({0.25, -0.5}, kKeyDimension);
+    request.set_with_contributions(true);
+    const auto response = service_->Read(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : v1::ReadResponse();
+  }
+
+  void ExpectContributionsOfThoseThatCarryWeight() {
+    std::set<std::string> carry;
+    for (const v1::TokenInfo& token : Tokens(kMemory)) {
+      if (token.weight() > 0) carry.insert(token.name().substr(token.name().rfind('/') + 1));
+    }
+    std::set<std::string> contribute;
+    for (const auto& share : ReadOne().readouts(0).contributions()) contribute.insert(share.token_id());
+    EXPECT_EQ(contribute, carry);
+  }
+
   std::map<std::string, Point>::iterator Any() {
     return std::next(held_.begin(), static_cast<std::ptrdiff_t>(random_() % held_.size()));
   }
@@ -126,12 +148,15 @@ TEST_F(InterleavedTest, EveryStateIsThatOfAFreshMemory) {
     }
     ASSERT_EQ(Full(kMemory).token_count(), held_.size());
     ASSERT_EQ(Full(kMemory).fingerprint(), FreshFingerprint(held_));
+    ExpectContributionsOfThoseThatCarryWeight();
   }
   EXPECT_GT(held_.size(), 200U);
   // The digests of the changed tree and of the changed entries are those that start-up computes anew.
   const std::string full = Full(kMemory).SerializeAsString();
+  const std::string read = ReadOne().SerializeAsString();
   Open();
   EXPECT_EQ(Full(kMemory).SerializeAsString(), full);
+  EXPECT_EQ(ReadOne().SerializeAsString(), read);
   DeleteSome(3);
   EXPECT_EQ(Full(kMemory).fingerprint(), FreshFingerprint(held_));
 }
