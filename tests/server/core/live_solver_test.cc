@@ -117,7 +117,8 @@ class InterleavedTest : public ServiceTest {
       if (token.weight() > 0) carry.insert(token.name().substr(token.name().rfind('/') + 1));
     }
     std::set<std::string> contribute;
-    for (const auto& share : ReadOne().readouts(0).contributions()) contribute.insert(share.token_id());
+    const v1::ReadResponse read = ReadOne();
+    for (const auto& share : read.readouts(0).contributions()) contribute.insert(share.token_id());
     EXPECT_EQ(contribute, carry);
   }
 
