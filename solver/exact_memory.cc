@@ -133,7 +133,7 @@ absl::StatusOr<ExactMemory::Eviction> ExactMemory::Evict(const EvictionRequest& 
   if (eviction.dropped.empty()) return eviction;
   const double margin = core.MarginLower(eviction.dropped);
   std::vector<SupportEntry> reference = Support();
-  core.Drop(eviction.dropped);
+  EXPUNGE_RETURN_IF_ERROR(core.Drop(eviction.dropped));
   for (Selection& selection : impl_->selections) {
     for (const std::string& id : eviction.dropped) selection.Forget(id);
   }

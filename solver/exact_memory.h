@@ -109,6 +109,7 @@ class ExactMemory {
   //   NotFound            no token has this id, field "ids[i]".
   //   InvalidArgument     an id twice; field "ids[i]".
   //   FailedPrecondition  the token carries weight, field "ids[i]".
+  //   Internal            a defect.
   struct Eviction {
     std::vector<std::string> dropped;  // ascending
     std::optional<size_t> selection;

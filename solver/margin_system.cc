@@ -185,14 +185,19 @@ double MarginSystem::Step() {
   for (size_t k = 0; k < m; ++k) sum += work_[k];
   const double dh = (sigma_ - sum) / ones_sum_;
   double largest = 0;
+  bool finite = true;
   for (size_t k = 0; k < m; ++k) {
-    const double step = work_[k] + dh * ones_[k];
-    largest = std::max(largest, std::fabs(step));
-    const DoubleDouble a = DoubleDouble{a_hi_[k], a_lo_[k]} + step / counts_[k];
+    const double shift = dh * ones_[k];
+    // Its error is that of its parts, which may cancel.
+    const double parts = std::fabs(work_[k]) + std::fabs(shift);
+    largest = std::max(largest, parts);
+    finite = finite && std::isfinite(parts);
+    const DoubleDouble a = DoubleDouble{a_hi_[k], a_lo_[k]} + (work_[k] + shift) / counts_[k];
     a_hi_[k] = a.hi;
     a_lo_[k] = a.lo;
   }
   h_ = h_ + dh;
+  if (!finite) return kInfinity;
   return largest;
 }
 

@@ -54,8 +54,9 @@ class MarginSystem {
   // C_n and the number of tokens in E.
   void SetBox(DoubleDouble box, uint64_t error_tokens);
 
-  // One Newton step for (B) from the present weights. Returns the largest change of a mass. Cost: 11 m^2
-  // flops for the residual and 4 m^2 for the step.
+  // One Newton step for (B) from the present weights. Returns the largest change of a mass, the magnitudes of
+  // its two parts added up; infinity if a number was not finite. Cost: 11 m^2 flops for the residual and 4
+  // m^2 for the step.
   double Improve();
   [[nodiscard]] double Weight(size_t k) const { return a_hi_[k]; }  // of one token; nearest double
   // C_n less the weight. A weight can differ from C_n by less than a double shows.

@@ -122,17 +122,17 @@ bool MemoryCore::Insert(const std::shared_ptr<const Token>& token) {
     return false;
   }
   active_.CountChanged(group, count - 1);
-  return active_.Class(group) != TokenClass::kReserve;
+  return active_.Class(group) != TokenClass::kReserve || ProofRestsOn(group);
 }
 
 bool MemoryCore::Erase(absl::string_view id) {
   const uint32_t group = table_.GroupOf(id);
-  const bool in_support = active_.Class(group) != TokenClass::kReserve;
+  const bool touched = active_.Class(group) != TokenClass::kReserve || ProofRestsOn(group);
   const uint32_t count = table_.Count(group);
   if (count == 1) active_.GroupLeaves(group);
   table_.Erase(id);
   if (count > 1) active_.CountChanged(group, count);
-  return in_support;
+  return touched;
 }
 
 absl::Status MemoryCore::Settle() {
@@ -280,21 +280,43 @@ std::vector<std::string> MemoryCore::DeepestReserve(uint64_t count) const {
   return ids;
 }
 
-double MemoryCore::MarginLower(absl::Span<const std::string> ids) const {
+double MemoryCore::PassMargin(uint32_t group) const {
   const double level = (1 - rho_) / 2;
   const double error = (active_.system().empty() ? 0 : active_.system().SlackError()) + 0x1p-50;
+  const double f = active_.f(group);
+  return 2 * (f - active_.FError(f) - level - error);
+}
+
+bool MemoryCore::ProofRestsOn(uint32_t group) const {
+  if (std::isinf(active_.f(group))) return false;  // new: it is no part of the proof
+  double margin = PassMargin(group);
+  if (!(margin > 0)) margin = 2 * state_proof_.NearSlack(group);
+  return !(margin * (1 - 0x1p-20) > proof_.margin_lower);
+}
+
+double MemoryCore::MarginLower(absl::Span<const std::string> ids) const {
   double margin = solved_ ? kInfinity : 0;
-  for (const std::string& id : ids) {
-    const double f = active_.f(table_.GroupOf(id));
-    margin = std::min(margin, 2 * (f - active_.FError(f) - level - error));
-  }
+  for (const std::string& id : ids) margin = std::min(margin, PassMargin(table_.GroupOf(id)));
   return std::max(margin, proof_.margin_lower);
 }
 
-void MemoryCore::Drop(absl::Span<const std::string> ids) {
-  for (const std::string& id : ids) Erase(id);
+absl::Status MemoryCore::Drop(absl::Span<const std::string> ids) {
+  Save();
+  removed_.clear();
+  for (const std::string& id : ids) removed_.push_back(table_.Find(id));
+  bool proof_touched = false;
+  for (const std::string& id : ids) proof_touched = Erase(id) || proof_touched;
   active_.SetTokens(table_.tokens());
-  RefreshStateBounds();
+  absl::Status status;
+  if (proof_touched && solved_) {
+    status = Settle();  // to the same bits
+  } else {
+    RefreshStateBounds();
+  }
+  if (!status.ok()) Restore({}, removed_);
+  removed_.clear();
+  saved_.clear();
+  return status;
 }
 
 }  // namespace expunge::solver

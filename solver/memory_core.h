@@ -41,7 +41,7 @@ class MemoryCore {
   // <= g_j for all of these tokens of R.
   [[nodiscard]] double MarginLower(absl::Span<const std::string> ids) const;
   // REQUIRES: MayDrop for each.
-  void Drop(absl::Span<const std::string> ids);
+  [[nodiscard]] absl::Status Drop(absl::Span<const std::string> ids);
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const GroupTable& table() const { return table_; }
@@ -60,7 +60,8 @@ class MemoryCore {
     double weight;
   };
 
-  // Puts a token in or takes it out. True: a group that carries weight, or is new, was touched.
+  // Puts a token in or takes it out. True: a group was touched that carries weight, or on which the proof
+  // rests.
   bool Insert(const std::shared_ptr<const Token>& token);
   bool Erase(absl::string_view id);
   void SetEmpty();
@@ -68,6 +69,11 @@ class MemoryCore {
   [[nodiscard]] absl::Status Settle();
   [[nodiscard]] bool SettleFast();
   [[nodiscard]] absl::Status SettleByReference();
+  // <= g of a group of R, by the last pass.
+  [[nodiscard]] double PassMargin(uint32_t group) const;
+  // Whether the margin or the ties that the proof reports may be those of this group of R: without it, they
+  // would be others.
+  [[nodiscard]] bool ProofRestsOn(uint32_t group) const;
   [[nodiscard]] TokenList AllTokens() const;
   [[nodiscard]] std::vector<TokenClass> ByGroup(const TokenList& tokens,
                                                 const std::vector<TokenClass>& classes) const;

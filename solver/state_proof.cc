@@ -25,6 +25,16 @@ TokenList TokensOf(const GroupTable& table, const ActiveSet& active, const std::
   return tokens;
 }
 
+absl::string_view LeastId(const GroupTable& table, uint32_t group) {
+  absl::string_view least;
+  bool first = true;
+  table.VisitGroup(group, [&](const std::shared_ptr<const Token>& token) {
+    if (first || token->id < least) least = token->id;
+    first = false;
+  });
+  return least;
+}
+
 }  // namespace
 
 struct StateProof::SubProblem {
@@ -66,9 +76,17 @@ StateProof::SubProblem& StateProof::Sub() {
   return *sub_;
 }
 
+double StateProof::NearSlack(uint32_t group) const {
+  const auto place = std::lower_bound(near_.begin(), near_.end(), group);
+  const auto i = static_cast<size_t>(place - near_.begin());
+  return i < near_slacks_.size() && *place == group ? near_slacks_[i] : 0;
+}
+
 bool StateProof::ProveOrMove(bool vertex, double* rho, Proof* proof) {
   tightened_ = 0;
   anchor_ = kNoGroup;
+  near_.clear();
+  near_slacks_.clear();
   *proof = Proof();
   proof->margin_lower = proof->weight_distance_lower = kInfinity;
   const bool proven = vertex ? ProveVertex(rho, proof) : ProveSupport(rho, proof);
@@ -106,7 +124,10 @@ std::optional<VertexExtreme> StateProof::FindExact(const std::vector<uint32_t>& 
     }
     const int order = extreme.count == 0 ? 1 : sign * arf_cmp(value, extreme.value);
     if (order > 0) extreme = {group, value, table_.Count(group)};
-    if (order == 0) extreme.count += table_.Count(group);
+    if (order != 0) continue;
+    extreme.count += table_.Count(group);
+    // Numbers of groups depend on the past; ids do not.
+    if (LeastId(table_, group) < LeastId(table_, extreme.token)) extreme.token = group;
   }
   if (extreme.count == 0) return std::nullopt;
   return extreme;
@@ -165,7 +186,6 @@ auto StateProof::Answer(const AskSystem& ask_system, const AskLadder& ask_ladder
 
 bool StateProof::ProveSupport(double* rho, Proof* proof) {
   MarginSystem& system = active_.system();
-  near_.clear();
   if (!system.Prove()) tightened_ = 2;  // every question to the ladder: no bound holds
   proof->margin_lower = 2 * active_.Near(system.h().hi, system.SlackError(), &near_);
   if (MoveBlocked()) return false;
@@ -202,6 +222,7 @@ bool StateProof::EnterViolators(Proof* proof) {
   violators_.clear();
   for (const uint32_t group : near_) {
     const Slack slack = SlackOf(group);
+    near_slacks_.push_back(slack.magnitude_lower);
     const int wanted = active_.Class(group) == TokenClass::kReserve ? 1 : -1;
     if (slack.sign == -wanted) violators_.emplace_back(-slack.magnitude_lower, group);
     proof->margin_lower = std::min(proof->margin_lower, 2 * slack.magnitude_lower);

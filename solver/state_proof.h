@@ -33,10 +33,12 @@ class StateProof {
   // entered S.
   [[nodiscard]] bool ProveOrMove(bool vertex, double* rho, Proof* proof);
 
-  // In a proven vertex with R not empty: the group of R with the least gradient, on which rho depends. Else
-  // kNoGroup.
+  // In a proven vertex with R not empty: the group of R with the least gradient, on which rho depends; of
+  // several, the one with the least id. Else kNoGroup.
   static constexpr uint32_t kNoGroup = 0xffffffff;
   [[nodiscard]] uint32_t anchor() const { return anchor_; }
+  // <= |(Ha)_j - h| of a group whose sign the pass left open; 0: the pass decided it, or it is a tie.
+  [[nodiscard]] double NearSlack(uint32_t group) const;
 
  private:
   struct SubProblem;
@@ -60,7 +62,8 @@ class StateProof {
   uint32_t anchor_ = kNoGroup;
   int tightened_ = 0;  // of the present proof: 1 by eigenvalue, 2 by inverse, too
   std::shared_ptr<SubProblem> sub_;
-  std::vector<uint32_t> near_;
+  std::vector<uint32_t> near_;  // ascending
+  std::vector<double> near_slacks_;
   std::vector<std::pair<uint32_t, TokenClass>> moves_;
   std::vector<std::pair<double, uint32_t>> violators_;
   std::vector<uint32_t> entering_;
