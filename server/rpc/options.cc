@@ -63,6 +63,12 @@ void AddLimitOptions(CLI::App* app, ServerOptions* server) {
   app->add_option("--max-tokens-per-memory", server->max_tokens_per_memory, "Tokens that one memory may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31))
       ->capture_default_str();
+  app->add_option(
+         "--max-solver-bytes", server->max_live_solver_bytes,
+         "What the solvers of all memories may keep between changes, beyond the tokens; a change of a "
+         "memory whose solver was dropped makes it again")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50))
+      ->capture_default_str();
 }
 
 void AddProcessOptions(CLI::App* app, ProgramOptions* options, RawText* raw) {

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadOrCreate(key_file));
   core::ServiceOptions core_options;
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
+  core_options.max_live_solver_bytes = options.max_live_solver_bytes;
   core_options.recover_by_solving = options.recover_by_solving;
   auto service = core::Service::Open(std::move(store), std::move(key), std::move(clock), core_options);
   if (!service.ok()) {

@@ -41,6 +41,7 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_EQ(server.max_message_bytes, 64U << 20);
   EXPECT_EQ(server.max_queued, 256U);
   EXPECT_EQ(server.max_tokens_per_memory, 10'000U);
+  EXPECT_EQ(server.max_live_solver_bytes, 1U << 30);
   EXPECT_TRUE(server.recover_by_solving);
   EXPECT_FALSE(server.allow_remote_plaintext);
   EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
@@ -69,6 +70,8 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "7",
                               "--max-tokens-per-memory",
                               "11",
+                              "--max-solver-bytes",
+                              "13",
                               "--recover",
                               "hash",
                               "--allow-remote-plaintext",
@@ -84,6 +87,7 @@ TEST(OptionsTest, EveryFlagArrives) {
   EXPECT_EQ(options.server.max_message_bytes, 4096U);
   EXPECT_EQ(options.server.max_queued, 7U);
   EXPECT_EQ(options.server.max_tokens_per_memory, 11U);
+  EXPECT_EQ(options.server.max_live_solver_bytes, 13U);
   EXPECT_FALSE(options.server.recover_by_solving);
   EXPECT_TRUE(options.server.allow_remote_plaintext);
   EXPECT_EQ(options.port_file, "/p");
@@ -91,9 +95,9 @@ TEST(OptionsTest, EveryFlagArrives) {
 
 TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
   const std::vector<std::pair<std::string, std::string>> mistakes = {
-      {"--worker-threads", "-1"}, {"--worker-threads", "many"},         {"--max-message-bytes", "10"},
-      {"--max-queued", "0"},      {"--max-tokens-per-memory", "0"},     {"--recover", "guess"},
-      {"--log-level", "loud"},    {"--max-message-bytes", "2147483648"}};
+      {"--worker-threads", "-1"},   {"--worker-threads", "many"},     {"--max-message-bytes", "10"},
+      {"--max-queued", "0"},        {"--max-tokens-per-memory", "0"}, {"--recover", "guess"},
+      {"--max-solver-bytes", "-1"}, {"--log-level", "loud"},          {"--max-message-bytes", "2147483648"}};
   for (const auto& [option, value] : mistakes) {
     const auto outcome = Parse({"--data-dir", "/d", option, value});
     EXPECT_FALSE(outcome.options.has_value()) << option << " " << value;
@@ -112,7 +116,7 @@ TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
   EXPECT_EQ(help.error, "");
   for (const char* text :
        {"--data-dir", "--address", "--key-file", "--log-level", "--log-file", "--worker-threads",
-        "--max-message-bytes", "--max-queued", "--max-tokens-per-memory", "--recover",
+        "--max-message-bytes", "--max-queued", "--max-tokens-per-memory", "--max-solver-bytes", "--recover",
         "--allow-remote-plaintext", "--port-file", "--version", "--config", "Examples:", "Exit codes:"}) {
     EXPECT_THAT(help.output, HasSubstr(text));
   }
@@ -169,6 +173,7 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
   EXPECT_EQ(server.max_message_bytes, defaults.max_message_bytes);
   EXPECT_EQ(server.max_queued, defaults.max_queued);
   EXPECT_EQ(server.max_tokens_per_memory, defaults.max_tokens_per_memory);
+  EXPECT_EQ(server.max_live_solver_bytes, defaults.max_live_solver_bytes);
   EXPECT_EQ(server.recover_by_solving, defaults.recover_by_solving);
   EXPECT_EQ(server.allow_remote_plaintext, defaults.allow_remote_plaintext);
   EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
@@ -178,7 +183,7 @@ TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
   const std::string text = ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
   for (const char* key :
        {"data-dir", "address", "key-file", "log-level", "log-file", "worker-threads", "max-message-bytes",
-        "max-queued", "max-tokens-per-memory", "recover", "allow-remote-plaintext"}) {
+        "max-queued", "max-tokens-per-memory", "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
     EXPECT_THAT(text, HasSubstr(std::string(key) + " = ")) << key;
   }
 }
