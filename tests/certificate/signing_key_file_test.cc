@@ -11,6 +11,7 @@
 
 #include "certificate/signing_key.h"
 #include "tests/certificate/fixtures.h"
+#include "tests/support/files.h"
 
 namespace expunge::certificate {
 namespace {
@@ -20,14 +21,6 @@ using ::testing::HasSubstr;
 
 class SigningKeyFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "expunge_key_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = (folder_ / "signing.pem").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static mode_t Mode(const std::string& path) {
     struct stat status {};
     EXPECT_EQ(::stat(path.c_str(), &status), 0);
@@ -37,8 +30,9 @@ class SigningKeyFileTest : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  fs::path folder_;
-  std::string path_;
+  const test_support::TemporaryDirectory directory_;
+  const fs::path folder_ = directory_.path();
+  const std::string path_ = directory_ / "signing.pem";
 };
 
 TEST_F(SigningKeyFileTest, CreatesAKeyOnceForTheOwnerAloneAndLoadsItLater) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "certificate/envelope.h"
 #include "tests/certificate/fixtures.h"
+#include "tests/support/files.h"
 
 namespace expunge::certificate {
 namespace {
@@ -32,9 +32,6 @@ struct Outcome {
 class VerifyCliTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "expunge_verify_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     Write("pub.pem", testing::TestKey().Public().ToPem());
     Write("other.pem", SigningKey::Generate().Public().ToPem());
     Write("good.json", Golden(testing::kGoldenCases[0].file));
@@ -42,7 +39,6 @@ class VerifyCliTest : public ::testing::Test {
     bad[100] = bad[100] == 'A' ? 'B' : 'A';
     Write("bad.json", bad);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static std::string Golden(const char* file) { return testing::ReadBytes(testing::GoldenPath(file)); }
   [[nodiscard]] std::string Path(const std::string& name) const { return (folder_ / name).string(); }
@@ -70,7 +66,8 @@ class VerifyCliTest : public ::testing::Test {
     return Shell(absl::StrCat("'", EXPUNGE_VERIFY_BINARY, "' ", arguments));
   }
 
-  fs::path folder_;
+  const test_support::TemporaryDirectory directory_;
+  const fs::path folder_ = directory_.path();
 };
 
 TEST_F(VerifyCliTest, AcceptsAGenuineCertificateAndDescribesIt) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "storage/store.h"
-#include "tests/storage/temp_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::storage {
 namespace {
@@ -57,15 +57,15 @@ void FlipByte(const fs::path& file, std::streamoff offset) {
 }
 
 TEST(StoreDamageTest, ATornTailOfTheLogLosesOnlyTheUnfinishedBatch) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   Fill(path);
   const fs::path log = LargestFile(path, ".log");
   const uintmax_t full = fs::file_size(log);
   // Every cut within the last batch, which has more than 600 bytes.
   for (uintmax_t cut = 1; cut < 600; cut += 37) {
     SCOPED_TRACE(cut);
-    const std::string copy = directory.Path("copy");
+    const std::string copy = directory / "copy";
     fs::remove_all(copy);
     fs::copy(path, copy, fs::copy_options::recursive);
     fs::resize_file(LargestFile(copy, ".log"), full - cut);
@@ -81,15 +81,15 @@ TEST(StoreDamageTest, ATornTailOfTheLogLosesOnlyTheUnfinishedBatch) {
 }
 
 TEST(StoreDamageTest, AFlippedByteInTheLogIsDataLoss) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   Fill(path);
   const fs::path log = LargestFile(path, ".log");
   const auto size = static_cast<std::streamoff>(fs::file_size(log));
   // In the middle, and in the last batch: both were acknowledged.
   for (const std::streamoff offset : {size / 2, size - 100}) {
     SCOPED_TRACE(offset);
-    const std::string copy = directory.Path("copy");
+    const std::string copy = directory / "copy";
     fs::remove_all(copy);
     fs::copy(path, copy, fs::copy_options::recursive);
     FlipByte(LargestFile(copy, ".log"), offset);
@@ -99,8 +99,8 @@ TEST(StoreDamageTest, AFlippedByteInTheLogIsDataLoss) {
 }
 
 TEST(StoreDamageTest, AFlippedByteInATableFileIsDataLossWhenRead) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   Fill(path);
   ASSERT_TRUE(Store::Open(path).ok());  // recovery moves the log into table files
   const std::string needle = ValueOf(3);
@@ -124,8 +124,8 @@ TEST(StoreDamageTest, AFlippedByteInATableFileIsDataLossWhenRead) {
 }
 
 TEST(StoreDamageTest, AMissingTableFileRefusesToOpen) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   Fill(path);
   ASSERT_TRUE(Store::Open(path).ok());
   fs::remove(LargestFile(path, ".sst"));
@@ -134,17 +134,17 @@ TEST(StoreDamageTest, AMissingTableFileRefusesToOpen) {
 
 TEST(StoreDamageTest, WithoutCurrentNothingIsServedAndNothingDeleted) {
   for (const bool in_tables : {false, true}) {
-    const testing::TempDirectory directory;
-    const std::string path = directory.Path("data");
+    const test_support::TemporaryDirectory directory;
+    const std::string path = directory / "data";
     Fill(path);
     if (in_tables) {
       ASSERT_TRUE(Store::Open(path).ok());
     }
     const fs::path current = fs::path(path) / "records" / "CURRENT";
-    fs::rename(current, directory.Path("kept"));
+    fs::rename(current, directory / "kept");
     for (int start = 0; start < 3; ++start)
       EXPECT_TRUE(absl::IsDataLoss(Store::Open(path).status())) << start;
-    fs::rename(directory.Path("kept"), current);
+    fs::rename(directory / "kept", current);
     const auto store = Store::Open(path);
     ASSERT_TRUE(store.ok()) << store.status();
     EXPECT_EQ((*store)->Get(Table::kTokens, "key7").value_or(""), ValueOf(7));
@@ -152,8 +152,8 @@ TEST(StoreDamageTest, WithoutCurrentNothingIsServedAndNothingDeleted) {
 }
 
 TEST(StoreDamageTest, AFirstStartThatWasCutShortIsDoneAgain) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   fs::create_directories(fs::path(path) / "records");
   for (const char* file : {"MANIFEST-000001", "IDENTITY", "LOG", "LOCK"}) {
     std::ofstream(fs::path(path) / "records" / file) << "x";

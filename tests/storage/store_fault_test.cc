@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "storage/store.h"
 #include "tests/storage/failing_env.h"
-#include "tests/storage/temp_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::storage {
 namespace {
@@ -24,13 +24,13 @@ absl::Status PutBoth(Store& store, absl::string_view key) {
 class StoreFaultTest : public ::testing::TestWithParam<std::atomic<bool> testing::Faults::*> {};
 
 TEST_P(StoreFaultTest, AFailedCommitIsInvisibleAndMakesTheStoreReadOnly) {
-  const testing::TempDirectory directory;
+  const test_support::TemporaryDirectory directory;
   testing::Faults faults;
   const std::unique_ptr<rocksdb::Env> env = testing::MakeFailingEnv(&faults);
   StoreOptions options;
   options.env = env.get();
   {
-    auto store = Store::Open(directory.Path("data"), options);
+    auto store = Store::Open(directory / "data", options);
     ASSERT_TRUE(store.ok()) << store.status();
     ASSERT_TRUE(PutBoth(**store, "before").ok());
     EXPECT_TRUE((*store)->writable());
@@ -49,7 +49,7 @@ TEST_P(StoreFaultTest, AFailedCommitIsInvisibleAndMakesTheStoreReadOnly) {
     EXPECT_TRUE(absl::IsNotFound((*store)->Get(Table::kTokens, "later").status()));
     EXPECT_EQ((*store)->Get(Table::kTokens, "before").value(), "token");
   }
-  auto store = Store::Open(directory.Path("data"), options);
+  auto store = Store::Open(directory / "data", options);
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*store)->Get(Table::kTokens, "before").value(), "token");
   EXPECT_TRUE(absl::IsNotFound((*store)->Get(Table::kTokens, "later").status()));

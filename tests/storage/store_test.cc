@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "storage/database_options.h"
-#include "tests/storage/temp_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::storage {
 namespace {
@@ -46,18 +46,18 @@ std::vector<std::pair<std::string, std::string>> ScanAll(const Store& store, Tab
 }
 
 TEST(StoreTest, KeepsEveryTableApartAndAcrossReopening) {
-  const testing::TempDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::vector<Table> tables = {Table::kMeta,   Table::kMemories,     Table::kTokens,
                                      Table::kStates, Table::kCertificates, Table::kRequests};
   {
-    const auto store = OpenOrDie(directory.Path("data"));
+    const auto store = OpenOrDie(directory / "data");
     Transaction transaction;
     for (const Table table : tables) {
       transaction.Put(table, "key", "value " + std::to_string(static_cast<int>(table)));
     }
     ASSERT_TRUE(store->Commit(std::move(transaction)).ok());
   }
-  const auto store = OpenOrDie(directory.Path("data"));
+  const auto store = OpenOrDie(directory / "data");
   for (const Table table : tables) {
     const auto value = store->Get(table, "key");
     ASSERT_TRUE(value.ok()) << value.status();
@@ -66,8 +66,8 @@ TEST(StoreTest, KeepsEveryTableApartAndAcrossReopening) {
 }
 
 TEST(StoreTest, AppliesABatchInOrder) {
-  const testing::TempDirectory directory;
-  const auto store = OpenOrDie(directory.Path("data"));
+  const test_support::TemporaryDirectory directory;
+  const auto store = OpenOrDie(directory / "data");
   Transaction transaction;
   transaction.Put(Table::kTokens, "a", "first");
   transaction.Put(Table::kTokens, "a", "second");
@@ -79,8 +79,8 @@ TEST(StoreTest, AppliesABatchInOrder) {
 }
 
 TEST(StoreTest, ScansOnePrefixInOrderFromTheFirstKey) {
-  const testing::TempDirectory directory;
-  const auto store = OpenOrDie(directory.Path("data"));
+  const test_support::TemporaryDirectory directory;
+  const auto store = OpenOrDie(directory / "data");
   const std::string high_prefix = "\xff\xff";
   for (const std::string& key : {std::string("a1"), std::string("a2"), std::string("a3"), std::string("b1"),
                                  high_prefix + "x", std::string("a")}) {
@@ -95,8 +95,8 @@ TEST(StoreTest, ScansOnePrefixInOrderFromTheFirstKey) {
 }
 
 TEST(StoreTest, StopsAScanWhenTold) {
-  const testing::TempDirectory directory;
-  const auto store = OpenOrDie(directory.Path("data"));
+  const test_support::TemporaryDirectory directory;
+  const auto store = OpenOrDie(directory / "data");
   for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(PutOne(*store, Table::kTokens, key, "").ok());
   int visited = 0;
   ASSERT_TRUE(store
@@ -107,35 +107,35 @@ TEST(StoreTest, StopsAScanWhenTold) {
 }
 
 TEST(StoreTest, MakesItsDirectoryPrivate) {
-  const testing::TempDirectory directory;
-  const auto store = OpenOrDie(directory.Path("above/data"));
+  const test_support::TemporaryDirectory directory;
+  const auto store = OpenOrDie(directory / "above/data");
   struct stat info {};
-  ASSERT_EQ(::stat(directory.Path("above/data").c_str(), &info), 0);
+  ASSERT_EQ(::stat((directory / "above/data").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
 }
 
 TEST(StoreTest, DoesNotCreateUnlessAllowed) {
-  const testing::TempDirectory directory;
+  const test_support::TemporaryDirectory directory;
   StoreOptions options;
   options.create_if_missing = false;
-  EXPECT_TRUE(absl::IsNotFound(Store::Open(directory.Path("data"), options).status()));
-  OpenOrDie(directory.Path("data")).reset();
-  EXPECT_TRUE(Store::Open(directory.Path("data"), options).ok());
+  EXPECT_TRUE(absl::IsNotFound(Store::Open(directory / "data", options).status()));
+  OpenOrDie(directory / "data").reset();
+  EXPECT_TRUE(Store::Open(directory / "data", options).ok());
 }
 
 TEST(StoreTest, RefusesASecondOpenUntilTheFirstIsClosed) {
-  const testing::TempDirectory directory;
-  auto store = OpenOrDie(directory.Path("data"));
-  const absl::Status second = Store::Open(directory.Path("data")).status();
+  const test_support::TemporaryDirectory directory;
+  auto store = OpenOrDie(directory / "data");
+  const absl::Status second = Store::Open(directory / "data").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
   EXPECT_THAT(std::string(second.message()), HasSubstr("in use"));
   store.reset();
-  EXPECT_TRUE(Store::Open(directory.Path("data")).ok());
+  EXPECT_TRUE(Store::Open(directory / "data").ok());
 }
 
 TEST(StoreTest, RefusesANewerFormatAndSaysWhatToDo) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   {
     const auto store = OpenOrDie(path);
     ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", std::to_string(kFormatVersion + 1)).ok());
@@ -146,8 +146,8 @@ TEST(StoreTest, RefusesANewerFormatAndSaysWhatToDo) {
 }
 
 TEST(StoreTest, MarksADirectoryOfAnOlderFormat) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   for (uint64_t format = 1; format <= kFormatVersion; ++format) {
     {
       const auto store = OpenOrDie(path);
@@ -161,8 +161,8 @@ TEST(StoreTest, MarksADirectoryOfAnOlderFormat) {
 }
 
 TEST(StoreTest, RefusesANewerFormatWithTablesThatItDoesNotKnow) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   {
     const auto store = OpenOrDie(path);
     ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", "7").ok());
@@ -184,8 +184,8 @@ TEST(StoreTest, RefusesANewerFormatWithTablesThatItDoesNotKnow) {
 }
 
 TEST(StoreTest, RefusesAnUnreadableFormat) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.Path("data");
+  const test_support::TemporaryDirectory directory;
+  const std::string path = directory / "data";
   {
     const auto store = OpenOrDie(path);
     ASSERT_TRUE(PutOne(*store, Table::kMeta, "format", "one").ok());

@@ -119,14 +119,14 @@ class CrashTest : public ServiceTest {
     Add(kMemory, MakePoints("a", 5));
   }
 
-  [[nodiscard]] std::string KeyFile() const { return directory_.Path("key.pem"); }
+  [[nodiscard]] std::string KeyFile() const { return directory_ / "key.pem"; }
 
   // Starts a child, kills it `delay` after its first report, and returns all that it reported.
   std::string RunAndKill(std::chrono::milliseconds delay) {
     Close();
     std::array<int, 2> ends{};
     EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    const std::string data = directory_.Path("data");
+    const std::string data = directory_ / "data";
     const std::string key_file = KeyFile();
     const pid_t child = ::fork();
     if (child == 0) {

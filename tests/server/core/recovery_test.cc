@@ -74,7 +74,7 @@ class RecoveryTest : public ServiceTest {
   absl::Status Write(const std::function<void(storage::Transaction*)>& fill) {
     Close();
     {
-      auto store = storage::Store::Open(directory_.Path("data"));
+      auto store = storage::Store::Open(directory_ / "data");
       EXPECT_TRUE(store.ok()) << store.status();
       storage::Transaction transaction;
       fill(&transaction);

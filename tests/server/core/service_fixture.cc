@@ -63,7 +63,7 @@ ServiceTest::ServiceTest()
 
 absl::Status ServiceTest::TryOpen() {
   Close();
-  auto store = storage::Store::Open(directory_.Path("data"), store_options_);
+  auto store = storage::Store::Open(directory_ / "data", store_options_);
   if (!store.ok()) return store.status();
   store_ = store->get();
   auto service = Service::Open(

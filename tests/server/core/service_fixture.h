@@ -15,7 +15,7 @@
 #include "server/core/service.h"
 #include "storage/records.pb.h"
 #include "storage/store.h"
-#include "tests/storage/temp_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::core {
 
@@ -69,7 +69,7 @@ class ServiceTest : public ::testing::Test {
   // The payload of a certificate's envelope, verified with the service's key.
   [[nodiscard]] std::string VerifiedPayload(const v1::Certificate& certificate) const;
 
-  testing::TempDirectory directory_;
+  test_support::TemporaryDirectory directory_;
   certificate::SigningKey key_;
   absl::Time now_;
   ServiceOptions options_;

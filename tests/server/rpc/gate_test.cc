@@ -71,7 +71,7 @@ class GateTest : public testing::Test {
     return answers;
   }
 
-  TemporaryDirectory directory_;
+  test_support::TemporaryDirectory directory_;
   std::unique_ptr<core::Service> service_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<MemoryServiceHandlers> memory_;

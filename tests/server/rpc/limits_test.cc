@@ -56,7 +56,7 @@ class LimitsTest : public ServerTest {
   // How many lines of the log hold `text`.
   int Logged(const std::string& text) {
     int count = 0;
-    const std::string log = ReadWholeFile(directory_ / "log");
+    const std::string log = test_support::ReadWholeFile(directory_ / "log");
     for (const absl::string_view line : absl::StrSplit(log, '\n'))
       count += absl::StrContains(line, text) ? 1 : 0;
     return count;

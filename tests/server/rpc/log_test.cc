@@ -11,14 +11,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 namespace {
 
 std::vector<nlohmann::json> Lines(const std::string& path) {
   std::vector<nlohmann::json> lines;
-  const std::string text = ReadWholeFile(path);
+  const std::string text = test_support::ReadWholeFile(path);
   EXPECT_TRUE(text.empty() || text.back() == '\n');
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     lines.push_back(nlohmann::json::parse(std::string(line), nullptr, false));
@@ -28,7 +28,7 @@ std::vector<nlohmann::json> Lines(const std::string& path) {
 }
 
 TEST(LogTest, WritesOneJsonObjectALine) {
-  const TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory / "log";
   const auto log = Log::Open({LogLevel::kInfo, path});
   ASSERT_TRUE(log.ok()) << log.status();
@@ -54,7 +54,7 @@ TEST(LogTest, WritesOneJsonObjectALine) {
 }
 
 TEST(LogTest, DropsWhatIsBelowTheLevel) {
-  const TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const auto log = Log::Open({LogLevel::kWarning, directory / "log"});
   ASSERT_TRUE(log.ok());
   for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
@@ -67,7 +67,7 @@ TEST(LogTest, DropsWhatIsBelowTheLevel) {
 }
 
 TEST(LogTest, LinesFromManyThreadsStayWhole) {
-  const TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const auto log = Log::Open({LogLevel::kInfo, directory / "log"});
   ASSERT_TRUE(log.ok());
   std::vector<std::thread> threads;
@@ -81,7 +81,7 @@ TEST(LogTest, LinesFromManyThreadsStayWhole) {
 }
 
 TEST(LogTest, TheFileIsForItsOwnerAloneAndIsAppendedTo) {
-  const TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory / "log";
   for (int run = 0; run < 2; ++run) {
     const auto log = Log::Open({LogLevel::kInfo, path});

@@ -144,7 +144,7 @@ TEST_F(OperationsTest, TheLogHasOneLineACallAndNothingPersonal) {
   forged.AddMetadata("traceparent", "alice@example.org");
   EXPECT_FALSE(memories_->GetMemory(&forged, request, &response).ok());
   StopServer();
-  const std::string log = ReadWholeFile(directory_ / "log");
+  const std::string log = test_support::ReadWholeFile(directory_ / "log");
   std::vector<nlohmann::json> lines;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
     lines.push_back(nlohmann::json::parse(std::string(line), nullptr, false));

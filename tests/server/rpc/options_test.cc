@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 namespace {
@@ -28,7 +28,7 @@ class ConfigFileTest : public testing::Test {
     std::ofstream(path) << text;
     return path;
   }
-  TemporaryDirectory directory_;
+  test_support::TemporaryDirectory directory_;
 };
 
 TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
@@ -180,7 +180,7 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
 }
 
 TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
-  const std::string text = ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
+  const std::string text = test_support::ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
   for (const char* key :
        {"data-dir", "address", "key-file", "log-level", "log-file", "worker-threads", "max-message-bytes",
         "max-queued", "max-tokens-per-memory", "max-solver-bytes", "recover", "allow-remote-plaintext"}) {

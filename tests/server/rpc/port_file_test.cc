@@ -5,17 +5,17 @@
 
 #include <iterator>
 
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 namespace {
 
 TEST(PortFileTest, HoldsThePortAloneAndReplacesAnOlderOne) {
-  const TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory / "port";
   ASSERT_TRUE(WritePortFile(path, 65535).ok());
   ASSERT_TRUE(WritePortFile(path, 7420).ok());
-  EXPECT_EQ(ReadWholeFile(path), "7420\n");
+  EXPECT_EQ(test_support::ReadWholeFile(path), "7420\n");
   struct stat info {};
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);

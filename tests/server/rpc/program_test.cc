@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "expunge/v1/memory_service.grpc.pb.h"
 #include "tests/server/rpc/child_process.h"
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 namespace {
@@ -30,13 +30,13 @@ class ProgramTest : public testing::Test {
   int WaitForPort() {
     int port = 0;
     for (int i = 0; i < 6000; ++i) {
-      if (absl::SimpleAtoi(ReadWholeFile(directory_ / "port"), &port)) return port;
+      if (absl::SimpleAtoi(test_support::ReadWholeFile(directory_ / "port"), &port)) return port;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return 0;
   }
 
-  std::string Output() { return ReadWholeFile(directory_ / "output"); }
+  std::string Output() { return test_support::ReadWholeFile(directory_ / "output"); }
 
   static grpc::Status ListMemories(int port, const std::string& parent = "tenants/acme") {
     const auto stub = v1::MemoryService::NewStub(
@@ -49,7 +49,7 @@ class ProgramTest : public testing::Test {
     return stub->ListMemories(&context, request, &response);
   }
 
-  TemporaryDirectory directory_;
+  test_support::TemporaryDirectory directory_;
 };
 
 TEST_F(ProgramTest, ServesAndStopsCleanlyOnSigtermAndSigint) {
@@ -85,7 +85,7 @@ TEST_F(ProgramTest, ASecondOneOnTheSameDirectoryExitsWithAdvice) {
   ChildProcess second({EXPUNGED_PROGRAM, "--data-dir", directory_ / "data", "--address", "127.0.0.1:0"},
                       directory_ / "output2");
   EXPECT_EQ(second.Wait(), 1);
-  EXPECT_THAT(ReadWholeFile(directory_ / "output2"), HasSubstr("in use"));
+  EXPECT_THAT(test_support::ReadWholeFile(directory_ / "output2"), HasSubstr("in use"));
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(), 0);
 }

@@ -18,7 +18,7 @@
 #include "expunge/v1/memory_service.grpc.pb.h"
 #include "expunge/v1/unlearning_service.grpc.pb.h"
 #include "server/rpc/server.h"
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 
@@ -87,7 +87,7 @@ class ServerTest : public testing::Test {
   // Everything that a client can see of the tenant, serialised: full memories, tokens, certificates.
   std::string Snapshot();
 
-  TemporaryDirectory directory_;
+  test_support::TemporaryDirectory directory_;
   GatedClock clock_;
   ServerOptions options_;
   std::unique_ptr<Server> server_;

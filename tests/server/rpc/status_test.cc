@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "google/rpc/error_details.pb.h"
-#include "tests/server/rpc/temporary_directory.h"
+#include "tests/support/files.h"
 
 namespace expunge::rpc {
 namespace {
@@ -79,7 +79,7 @@ TEST(ToGrpcStatusTest, AStatusWithoutAReasonBecomesInternalAndTellsNothing) {
 
 TEST(ErrorsPageTest, ListsEveryReasonOnceWithItsCodeAndNoOther) {
   size_t rows = 0;
-  const std::string page = ReadWholeFile(EXPUNGE_ERRORS_PAGE);
+  const std::string page = test_support::ReadWholeFile(EXPUNGE_ERRORS_PAGE);
   ASSERT_FALSE(page.empty()) << EXPUNGE_ERRORS_PAGE;
   const std::string catalogue = page.substr(page.find("## Catalogue"));
   for (const absl::string_view line : absl::StrSplit(catalogue, '\n'))

@@ -1,24 +1,26 @@
-// A directory that lives as long as the object.
-#ifndef EXPUNGE_TESTS_SERVER_RPC_TEMPORARY_DIRECTORY_H_
-#define EXPUNGE_TESTS_SERVER_RPC_TEMPORARY_DIRECTORY_H_
+// Files of tests. (The namespace is not expunge::testing, which would hide GoogleTest's inside expunge.)
+#ifndef EXPUNGE_TESTS_SUPPORT_FILES_H_
+#define EXPUNGE_TESTS_SUPPORT_FILES_H_
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <system_error>
 
-namespace expunge::rpc {
+namespace expunge::test_support {
 
+// A directory that lasts as long as the object.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = testing::TempDir() + "expunge_rpc_XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "mkdtemp failed for " << pattern;
-    path_ = pattern;
+  TemporaryDirectory() : path_((std::filesystem::temp_directory_path() / "expunge_XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) != nullptr) return;
+    std::perror(path_.c_str());
+    std::abort();
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -34,6 +36,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+// Empty if there is no such file.
 inline std::string ReadWholeFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -41,6 +44,6 @@ inline std::string ReadWholeFile(const std::string& path) {
   return text.str();
 }
 
-}  // namespace expunge::rpc
+}  // namespace expunge::test_support
 
-#endif  // EXPUNGE_TESTS_SERVER_RPC_TEMPORARY_DIRECTORY_H_
+#endif  // EXPUNGE_TESTS_SUPPORT_FILES_H_
