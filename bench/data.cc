@@ -12,6 +12,8 @@ namespace {
 constexpr uint64_t kSeed = 20120704;
 constexpr int kClusters = 8;
 constexpr double kClusterSpread = 0.2;
+constexpr int64_t kOutlierPeriod = 100;
+constexpr double kOutlierScale = 2;
 
 }  // namespace
 
@@ -35,9 +37,11 @@ solver::TokenList MakeTokens(const solver::Config& config, Shape shape, int64_t 
     auto token = std::make_shared<solver::Token>();
     token->id = absl::StrFormat("token-%08d", i);
     const size_t centre = choose(generator) * config.key_dimension;
+    const bool outlier = i % kOutlierPeriod == kOutlierPeriod - 1;
     for (uint32_t k = 0; k < config.key_dimension; ++k) {
       const double z = normal(generator);
-      token->key.push_back(shape == Shape::kGaussian ? z : centres[centre + k] + kClusterSpread * z);
+      const double clustered = outlier ? kOutlierScale * z : centres[centre + k] + kClusterSpread * z;
+      token->key.push_back(shape == Shape::kGaussian ? z : clustered);
     }
     for (uint32_t k = 0; k < config.value_dimension; ++k) token->value.push_back(normal(generator));
     tokens.push_back(std::move(token));

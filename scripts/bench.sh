@@ -3,12 +3,18 @@
 #
 # Usage: ./dev bench [NAME...] [OPTION...]
 #
-# NAME, by default all, each about a minute or less:
-#   solver       the time of a solve from nothing
+# NAME, by default all; each about a minute or less, but solver:
+#   solver       the time of one deletion or addition, beside a solve from nothing, a refit by libsvm and the least
+#                that reading the kernel rows takes. Fails if any bit is wrong. Five minutes. Writes out/solver.json
 #   exactness    deletes, and compares every bit with memories that never held what was deleted; beside it the figures
 #                of the paper. Fails unless all bits are equal. Writes out/exactness.json
 #   readout      the time of a readout
 #   certificate  the time of sealing and of verifying
+#
+# Options of solver:
+#   --quick      without n = 100000: a minute
+#   --n N, --only gaussian|clustered|1/10.5, --repetitions N: a part of it; --thread-time: for a machine that does
+#                other things; all: build/release/bin/solver_bench --help
 #
 # Options of exactness:
 #   --trials N   trials a regime (300: seconds); insertion orders and streams are scaled likewise. 1000000 takes an hour
@@ -16,13 +22,13 @@
 #                the file that regime is skipped, visibly
 #   --only R, --seed N, --first N, --cases N, --threads N, --out FILE: one regime, other data, some cases, ...
 #
-# Options --benchmark_*, such as --benchmark_filter=R, go to the others, which are Google Benchmark programs: each
-# prints a table and writes out/bench/NAME.json with the machine's facts and the commit. Compare only runs of one
-# machine that did nothing else.
+# Name the program that an option is for. Options --benchmark_*, such as --benchmark_filter=R, go to readout and
+# certificate, which are Google Benchmark programs: each prints a table and writes out/bench/NAME.json with the machine's
+# facts and the commit. Compare only runs of one machine that did nothing else.
 source scripts/lib.sh
 
-google_benchmarks=(solver readout certificate)
-own_programs=(exactness)
+google_benchmarks=(readout certificate)
+own_programs=(solver exactness)
 
 # contains WORD LIST...
 contains() {
@@ -47,8 +53,11 @@ for argument in "$@"; do
   fi
 done
 [[ ${#names[@]} -gt 0 ]] || names=(solver exactness readout certificate)
-if [[ ${#own_options[@]} -gt 0 ]] && ! contains exactness "${names[@]}"; then
-  usage_error "only exactness has the option '${own_options[0]}'; ./dev bench --help"
+if [[ ${#own_options[@]} -gt 0 ]]; then
+  takers=()
+  for name in "${own_programs[@]}"; do ! contains "$name" "${names[@]}" || takers+=("$name"); done
+  [[ ${#takers[@]} -eq 1 ]] ||
+    usage_error "the option '${own_options[0]}' is for one of: ${own_programs[*]}; name it. ./dev bench --help"
 fi
 
 need_packages build bench
