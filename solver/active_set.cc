@@ -80,6 +80,10 @@ void ActiveSet::GroupLeaves(uint32_t group) {
   sign_[group] = 0;
   rows_.Erased(group);
   error_rows_[group] = f_[group] = 0;
+  // Kernel values with its key, pointers to it, and its weight, in whatever the vectors have held.
+  for (std::vector<double>* x : {&kernels_, &error_kernels_, &pass_masses_}) x->assign(x->capacity(), 0.0);
+  for (std::vector<float>* x : {&values_, &row_weights_}) x->assign(x->capacity(), 0.0F);
+  keys_.assign(keys_.capacity(), nullptr);
 }
 
 void ActiveSet::CountChanged(uint32_t group, uint32_t before) {
@@ -100,7 +104,17 @@ void ActiveSet::CountChanged(uint32_t group, uint32_t before) {
 }
 
 double ActiveSet::FError(double f) const {
-  return f * kPassRelative + rows_.error() * (1 + 0x1p-20) + (box_dd_.hi * error_rows_rounding_) + 0x1p-50;
+  return f * kPassRelative + rows_.error() * (1 + 0x1p-20) + (box_dd_.hi * error_rows_rounding_) + movement_ +
+         0x1p-50;
+}
+
+void ActiveSet::FollowSystem() {
+  movement_ = 0;
+  for (size_t k = 0; k < system_.size(); ++k) {
+    const double mass = system_.Count(k) * system_.Weight(k);
+    movement_ += std::fabs(mass - pass_masses_[k]) + (std::fabs(mass) + std::fabs(pass_masses_[k])) * 0x1p-52;
+  }
+  movement_ *= 1 + 0x1p-40;
 }
 
 double ActiveSet::ReserveMargin(uint32_t group) {
@@ -123,16 +137,16 @@ double ActiveSet::Near(double level, double level_error, std::vector<uint32_t>* 
   double most = -kInfinity;  // f over E
   for (uint32_t j = 0; j < sign_.size(); ++j) {
     if (sign_[j] > 0) {
-      if (f_[j] <= reserve_from) {
-        near->push_back(j);
-      } else {
+      if (f_[j] > reserve_from) {
         least = std::min(least, f_[j]);
+      } else {
+        near->push_back(j);  // a NaN, too
       }
     } else if (sign_[j] < 0) {
-      if (f_[j] >= error_to) {
-        near->push_back(j);
-      } else {
+      if (f_[j] < error_to) {
         most = std::max(most, f_[j]);
+      } else {
+        near->push_back(j);
       }
     }
   }
@@ -357,8 +371,10 @@ bool ActiveSet::SolveTarget() {
 }
 
 void ActiveSet::RefreshErrorSums() {
-  for (size_t k = 0; k < system_.size(); ++k) system_.SetErrorSum(k, ErrorSum(system_.groups()[k]));
-  system_.ErrorSumsAreFresh(error_.size() + 1);
+  for (size_t k = 0; k < system_.size(); ++k) {
+    system_.SetErrorSum(k, ErrorSum(system_.groups()[k]), error_.size() + 1);
+  }
+  system_.ErrorSumsAreFresh();
 }
 
 // Moves the weights towards the target until the first of them meets a bound; those that do change class.
@@ -395,10 +411,13 @@ void ActiveSet::Pass() {
   rows_.Trim(system_.size() + std::min(error_.size(), kErrorRows) + kSpareRows);
   const size_t m = system_.size();
   row_pointers_.resize(m);
+  pass_masses_.resize(m);
   row_weights_.resize(m);
+  movement_ = 0;
   for (size_t k = 0; k < m; ++k) {
     row_pointers_[k] = rows_.row(system_.groups()[k]);
-    row_weights_[k] = static_cast<float>(system_.Count(k) * system_.Weight(k));
+    pass_masses_[k] = system_.Count(k) * system_.Weight(k);
+    row_weights_[k] = static_cast<float>(pass_masses_[k]);
   }
   dense::AccumulateRows(row_pointers_.data(), row_weights_.data(), m, error_rows_.data(), box_dd_.hi,
                         table_.capacity(), f_.data());

@@ -62,9 +62,13 @@ class ActiveSet {
   [[nodiscard]] DoubleDouble box_dd() const { return box_dd_; }
   [[nodiscard]] bool single_point() const { return single_point_; }
 
-  // Of the last pass: (Ha)_j, proven within FError(f_j).
+  // Of the last pass: (Ha)_j, proven within FError(f_j) for the masses that the system has now or, if those
+  // were refined since, after FollowSystem.
   [[nodiscard]] double f(uint32_t group) const { return f_[group]; }
   [[nodiscard]] double FError(double f) const;
+  // Counts in FError what the masses moved since the last pass. REQUIRES: S is that of the pass. Cost:
+  // O(|S|).
+  void FollowSystem();
   // A lower bound of f - h for a group in R that was added since the state was proven; not positive: its sign
   // is open, or S is empty. REQUIRES: nothing else has changed since. Cost: O(|S|).
   [[nodiscard]] double ReserveMargin(uint32_t group);
@@ -122,6 +126,7 @@ class ActiveSet {
   std::vector<double> error_rows_;
   std::vector<double> f_;
   double error_rows_rounding_ = 0;
+  double movement_ = 0;  // >= |mu - pass_masses_|_1
   std::vector<uint32_t> error_;
   uint64_t error_tokens_ = 0;
   size_t stalled_ = 0;
@@ -132,6 +137,7 @@ class ActiveSet {
   std::vector<double> error_kernels_;
   std::vector<float> values_;
   std::vector<const float*> row_pointers_;
+  std::vector<double> pass_masses_;  // of the last pass
   std::vector<float> row_weights_;
   std::vector<double> reach_;
   std::vector<std::pair<double, uint32_t>> violators_;

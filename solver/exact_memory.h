@@ -4,7 +4,7 @@
 // equal keys: a is the weight of one token of a group, c its count, mu = c a its mass.
 // Invariants, after every call that returned OK.  (I1) classes, weights and rho are canonical: those that
 // SolveFromNothing gives for the same tokens, bit for bit. (I2) L L' = K_SS + diag(ridge / c), rows in the
-// order in which groups entered S. (I3) kernel rows of the groups in S and E are at hand, for every group.
+// order in which groups entered S. (I3) kernel rows of the groups in S are at hand, for every group.
 //
 // Method.  A change starts from the partition and the weights before it. A primal active-set method moves
 // them to the optimum: solve on S with the factor, step to the first bound that is met, move that group
@@ -95,8 +95,9 @@ class ExactMemory {
   [[nodiscard]] absl::Status Add(absl::Span<const std::shared_ptr<const Token>> tokens);
 
   // Removes tokens: all or none, exactly as if they had never been there.
-  // Cost: a token in reserve: O(|S+E|). One in S or E: O(n |S|) for the check of all others, and e (|S|^2 +
-  // n d) for e changes of class. Returns, the state being bit for bit what it was:
+  // Cost: a token in reserve: O(|S+E|); if the proof rests on its margin, O(n |S|). One in S or E: O(n |S|) for
+  // the check of all others, and e (|S|^2 + n d) for e changes of class. Returns, the state being bit for bit
+  // what it was:
   //   NotFound         no token has this id, field "ids[i]".
   //   InvalidArgument  an id twice.
   //   Internal         a defect.

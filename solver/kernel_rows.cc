@@ -58,6 +58,7 @@ void KernelRows::Ensure(absl::Span<const uint32_t> groups) {
 
 void KernelRows::Compute(const double* key, absl::Span<const uint32_t> groups, float* values) {
   double results[kPanel];
+  panel_used_ = panel_used_ || !groups.empty();
   for (size_t begin = 0; begin < groups.size(); begin += kPanel) {
     const size_t count = std::min(kPanel, groups.size() - begin);
     for (size_t v = 0; v < count; ++v) {
@@ -88,6 +89,10 @@ void KernelRows::Added(uint32_t group, absl::Span<const uint32_t> others, float*
 
 void KernelRows::Erased(uint32_t group) {
   if (slot_of_[group] >= 0) Drop(static_cast<size_t>(slot_of_[group]));
+  // The copies of keys that Compute made, and the values from them.
+  if (panel_used_) std::fill(panel_.begin(), panel_.end(), 0.0);
+  panel_used_ = false;
+  values_.assign(values_.capacity(), 0.0F);
   for (size_t slot = 0; slot < rows_.size(); ++slot) {
     if (group_of_[slot] != kFree) rows_[slot][group] = 0.0F;
   }

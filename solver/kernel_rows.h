@@ -56,6 +56,7 @@ class KernelRows {
   std::vector<uint64_t> last_use_;        // by slot
   std::vector<uint32_t> missing_;         // of Ensure
   std::vector<double> panel_;             // of Compute
+  bool panel_used_ = false;               // it holds keys
   std::vector<uint32_t> live_;            // of Added
   std::vector<float> values_;             // of Added
   uint64_t clock_ = 0;

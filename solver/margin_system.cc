@@ -21,7 +21,18 @@ constexpr double kRoundoffSquared = 0x1p-106;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kMaxRounds = 12;
 
-void Erase(std::vector<double>* x, size_t k) { x->erase(x->begin() + static_cast<ptrdiff_t>(k)); }
+// What is cut off stays in the memory of the vector: as zeros. Plain stores just before the end of an
+// element's life would be left out by compilers.
+void Shrink(std::vector<double>* x, size_t size) {
+  volatile double* elements = x->data();
+  for (size_t k = size; k < x->size(); ++k) elements[k] = 0;
+  x->resize(size);
+}
+
+void Erase(std::vector<double>* x, size_t k) {
+  std::copy(x->begin() + static_cast<ptrdiff_t>(k) + 1, x->end(), x->begin() + static_cast<ptrdiff_t>(k));
+  Shrink(x, x->size() - 1);
+}
 
 }  // namespace
 
@@ -40,7 +51,7 @@ void MarginSystem::Reserve(size_t size) {
   }
   stride_ = stride;
   groups_.reserve(stride);
-  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &a_hi_, &a_lo_}) x->reserve(stride);
+  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &e_error_, &a_hi_, &a_lo_}) x->reserve(stride);
   for (std::vector<double>* x :
        {&ones_, &mu_hi_, &mu_lo_, &r_hi_, &r_lo_, &r_upper_, &work_, &weight_error_}) {
     x->resize(stride);
@@ -64,7 +75,7 @@ void MarginSystem::Append(uint32_t group, uint32_t count, const double* kernel, 
   e_lo_.push_back(e.lo);
   a_hi_.push_back(weight);
   a_lo_.push_back(0);
-  e_terms_ = std::max<uint64_t>(e_terms_, static_cast<uint64_t>(error_tokens_) + 1);
+  e_error_.push_back(e.hi * (error_tokens_ + 1));
   ones_fresh_ = false;
   lambda_ = 0;
 
@@ -84,16 +95,32 @@ void MarginSystem::Remove(size_t k) {
   dense::RemoveFromFactor(factor_.data(), stride_, m, k, work_.data());
   dense::RemoveFromMatrix(kernel_.data(), stride_, m, k);
   groups_.erase(groups_.begin() + static_cast<ptrdiff_t>(k));
-  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &a_hi_, &a_lo_}) Erase(x, k);
+  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &e_error_, &a_hi_, &a_lo_}) Erase(x, k);
+  Wipe(m - 1);
   ones_fresh_ = false;
 }
 
 void MarginSystem::Clear() {
-  groups_.clear();
-  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &a_hi_, &a_lo_}) x->clear();
-  e_terms_ = 0;
+  while (!groups_.empty()) {
+    groups_.pop_back();
+    Wipe(groups_.size());
+  }
+  for (std::vector<double>* x : {&counts_, &e_hi_, &e_lo_, &e_error_, &a_hi_, &a_lo_}) Shrink(x, 0);
+  e_changes_ = 0;
   h_ = {};
   ones_fresh_ = false;
+}
+
+// Nothing stays behind of a row that is gone: it may be that of a token that is.
+void MarginSystem::Wipe(size_t k) {
+  for (std::vector<double>* matrix : {&kernel_, &factor_}) {
+    std::fill_n(Column(matrix, k), k + 1, 0.0);
+    for (size_t j = 0; j < k; ++j) Column(matrix, j)[k] = 0;
+  }
+  for (std::vector<double>* x :
+       {&ones_, &mu_hi_, &mu_lo_, &r_hi_, &r_lo_, &r_upper_, &work_, &weight_error_}) {
+    (*x)[k] = 0;
+  }
 }
 
 // A fresh factorisation; where even that meets a pivot that is not positive, one of the least size it can
@@ -120,18 +147,22 @@ void MarginSystem::MoveErrorSums(const double* kernel, double count) {
     const DoubleDouble e = DoubleDouble{e_hi_[k], e_lo_[k]} + TwoProd(kernel[k], count);
     e_hi_[k] = e.hi;
     e_lo_[k] = e.lo;
+    e_error_[k] += std::fabs(e.hi);
   }
-  ++e_terms_;
+  ++e_changes_;
 }
 
-void MarginSystem::SetErrorSum(size_t k, DoubleDouble e) {
+void MarginSystem::SetErrorSum(size_t k, DoubleDouble e, size_t terms) {
   e_hi_[k] = e.hi;
   e_lo_[k] = e.lo;
+  e_error_[k] = e.hi * static_cast<double>(terms);
 }
 
 void MarginSystem::SetBox(DoubleDouble box, uint64_t error_tokens) {
   box_ = box;
   error_tokens_ = static_cast<double>(error_tokens);
+  if (error_tokens > 0) return;
+  for (std::vector<double>* x : {&e_hi_, &e_lo_, &e_error_}) std::fill(x->begin(), x->end(), 0.0);
 }
 
 void MarginSystem::SetWeight(size_t k, double weight) {
@@ -229,13 +260,15 @@ bool MarginSystem::Prove() {
     best = slack_error_;
     if (round + 1 < kMaxRounds) Step();
   }
-  return std::isfinite(slack_error_);
+  if (std::isfinite(slack_error_)) return true;
+  std::fill_n(weight_error_.begin(), m, kInfinity);  // nor a NaN
+  h_error_ = slack_error_ = kInfinity;
+  return false;
 }
 
 void MarginSystem::BoundResidual() {
   const size_t m = size();
   const double per_term = (6 * static_cast<double>(m) + 16) * kRoundoffSquared + 16 * kDoubleDoubleError;
-  const double per_start = (static_cast<double>(e_terms_) + 16) * kDoubleDoubleError;
   double mass_magnitude = 1 + box_.hi * error_tokens_;
   bool negative = false;
   for (size_t k = 0; k < m; ++k) {
@@ -244,11 +277,12 @@ void MarginSystem::BoundResidual() {
   }
   double squares = 0;
   for (size_t k = 0; k < m; ++k) {
-    const double start = std::fabs(h_.hi) + e_hi_[k] * box_.hi + std::fabs(a_hi_[k]) * ridge_;
+    const double start = std::fabs(h_.hi) + std::fabs(e_hi_[k]) * box_.hi + std::fabs(a_hi_[k]) * ridge_;
+    const double start_error = (16 * start + e_error_[k] * box_.hi) * kDoubleDoubleError;
     // sum_j K |mu|: where all mu >= 0, it is what took the start to the residual.
     const double products = negative ? mass_magnitude : start + std::fabs(r_hi_[k]);
     r_upper_[k] =
-        (std::fabs(r_hi_[k]) * (1 + 0x1p-52) + start * per_start + (start + products) * per_term) * kOutward +
+        (std::fabs(r_hi_[k]) * (1 + 0x1p-52) + start_error + (start + products) * per_term) * kOutward +
         kUnderflow;
     squares += r_upper_[k] * r_upper_[k];
   }

@@ -45,12 +45,12 @@ class MarginSystem {
   // Follows `count` tokens with these kernel values into E (count < 0: out of it).
   void MoveErrorSums(const double* kernel, double count);
   // The additions behind the sums e_i make their bound grow: true when they should be summed afresh. Then
-  // SetErrorSum for every member and ErrorSumsAreFresh(terms in each).
+  // SetErrorSum for every member, with the number of its terms, and ErrorSumsAreFresh.
   [[nodiscard]] bool NeedsFreshErrorSums() const {
-    return static_cast<double>(e_terms_) > 4 * error_tokens_ + 400;
+    return static_cast<double>(e_changes_) > 3 * error_tokens_ + 400;
   }
-  void SetErrorSum(size_t k, DoubleDouble e);
-  void ErrorSumsAreFresh(uint64_t terms) { e_terms_ = terms; }
+  void SetErrorSum(size_t k, DoubleDouble e, size_t terms);
+  void ErrorSumsAreFresh() { e_changes_ = 0; }
   // C_n and the number of tokens in E.
   void SetBox(DoubleDouble box, uint64_t error_tokens);
 
@@ -90,7 +90,8 @@ class MarginSystem {
  private:
   void Reserve(size_t size);
   void Refactor();
-  void UpdateOnes();  // u = M^-1 1
+  void Wipe(size_t k);  // row and column k of the matrices, entry k of the work vectors
+  void UpdateOnes();    // u = M^-1 1
   void EvaluateResidual();
   double Step();         // Newton's, from the residual
   void BoundResidual();  // r_upper_, r_norm_upper_, sigma_upper_
@@ -107,7 +108,8 @@ class MarginSystem {
   std::vector<double> kernel_;  // m x m, full
   std::vector<double> factor_;  // lower triangle
   std::vector<double> e_hi_, e_lo_;
-  uint64_t e_terms_ = 0;  // additions behind any e_i, at most
+  std::vector<double> e_error_;  // of e_i: a sum of partial sums, times kDoubleDoubleError
+  uint64_t e_changes_ = 0;       // additions since the sums were fresh
   std::vector<double> a_hi_, a_lo_;
   DoubleDouble h_;
   std::vector<double> ones_;  // M^-1 1

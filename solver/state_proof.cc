@@ -187,6 +187,7 @@ auto StateProof::Answer(const AskSystem& ask_system, const AskLadder& ask_ladder
 bool StateProof::ProveSupport(double* rho, Proof* proof) {
   MarginSystem& system = active_.system();
   if (!system.Prove()) tightened_ = 2;  // every question to the ladder: no bound holds
+  active_.FollowSystem();
   proof->margin_lower = 2 * active_.Near(system.h().hi, system.SlackError(), &near_);
   if (MoveBlocked()) return false;
   if (EnterViolators(proof)) return false;
