@@ -11,22 +11,18 @@ namespace expunge::bench {
 namespace {
 
 constexpr char kLegend[] =
-    "gaussian    keys standard normal, d = 64; clustered: 8 centres, spread 0.2, 1 % outliers; gamma = 1/64, "
-    "ridge 1e-6\n"
-    "|S|, |E|    tokens strictly inside the box bound C, and at it; all others are in reserve (R)\n"
-    "cold        our solver from nothing on the same tokens. '=': of the next smaller C, which at this n "
-    "bounds\n"
-    "            no weight, so that the problem is the same; libsvm likewise\n"
-    "libsvm      its one-class machine fitted anew: nu = 1/(n C), tolerance 1e-6, single precision, no "
-    "ridge; "
-    "'-': left out\n"
-    "floor       one pass over |S| kernel rows of n floats: read, multiply, add\n"
-    "delete, add one call with one token, canonical and proven when it returns. A random token of S, E or R "
-    "goes and\n"
-    "            comes back; every second time a token of the support makes room for one that was outside\n"
-    "iterations  linear systems solved, and tokens that change their class, on average in a deletion from S\n"
-    "bytes       held for each token beyond key and value, at the end\n"
-    "bits        at the end the fingerprint was that of the cold solution of the same tokens\n";
+    R"(gaussian    keys standard normal, d = 64; clustered: 8 centres, spread 0.2, 1 % outliers; gamma = 1/64, ridge 1e-6
+|S|, |E|    tokens strictly inside the box bound C, and at it, at the start; all others are in reserve (R)
+cold        our solver from nothing on the same tokens. '=': with a smaller C, the first that bounds no weight at this
+            n, so that the problem is the same; libsvm likewise
+libsvm      its one-class machine fitted anew: nu = 1/(n C), tolerance 1e-6, single precision, no ridge; '-': left out
+floor       one pass over |S| kernel rows of n floats: read, multiply, add
+delete, add one call with one token, canonical and proven when it returns. A random token of S, E or R goes and
+            comes back; every second time a token of the support makes room for one that was outside
+iterations  linear systems solved, and tokens that change their class, on average in a deletion from S
+bytes       held for each token beyond key and value, at the end
+bits        at the end the fingerprint was that of the cold solution of the same tokens
+)";
 
 std::string Key(const Row& row) {
   return absl::StrFormat("%-9s %6d %-8s", ShapeName(row.setting), row.setting.n, BoxName(row.setting));

@@ -146,11 +146,14 @@ void AppendTarget(const Target& target, std::string* text) {
   const auto [least, most] = std::minmax_element(target.figures.begin(), target.figures.end(), Less);
   const double worst = target.at_least ? least->value : most->value;
   const double value = target.every ? worst : MedianOf(target.figures);
-  absl::StrAppendFormat(text, "%s  %s: %.3g\n", good(value) ? "reached" : "MISSED ", target.text, value);
+  const int decimals = target.limit < 10 ? 2 : 0;
+  absl::StrAppendFormat(text, "%s  %s: %.*f\n", good(value) ? "reached" : "MISSED ", target.text, decimals,
+                        value);
   if (good(value)) return;
   for (const Figure& figure : target.figures) {
     if (!good(figure.value))
-      absl::StrAppendFormat(text, "           %.3g at %s\n", figure.value, Describe(figure.row->setting));
+      absl::StrAppendFormat(text, "           %.*f at %s\n", decimals, figure.value,
+                            Describe(figure.row->setting));
   }
 }
 
