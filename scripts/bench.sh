@@ -12,7 +12,7 @@
 #   certificate  the time of sealing and of verifying
 #
 # Options of solver:
-#   --quick      without n = 100000: a minute
+#   --quick      without n = 100000: half a minute at most
 #   --n N, --only gaussian|clustered|1/10.5, --repetitions N: a part of it; --thread-time: for a machine that does
 #                other things; all: build/release/bin/solver_bench --help
 #

@@ -45,7 +45,7 @@ constexpr int64_t kSharingLimit = 20'000;
 
 constexpr char kFooter[] = R"(Examples:
   solver_bench                            n = 1000, 10000, 100000: about five minutes
-  solver_bench --quick                    without 100000: about a minute
+  solver_bench --quick                    without 100000: half a minute at most
   solver_bench --n 1000 --only gaussian --only 1/10.5     one configuration
 
 Exit status: 0 all bits equal to those of a solve from nothing; 1 otherwise; 2 wrong usage or an unusable file.)";
