@@ -179,6 +179,21 @@ DoubleDouble ActiveSet::ErrorSum(uint32_t group) {
   return sum;
 }
 
+DoubleDouble ActiveSet::OtherErrorSum(uint32_t group, double* error) {
+  static_cast<void>(ErrorSum(group));  // for the values
+  DoubleDouble sum;
+  bool exact = true;
+  for (size_t i = 0; i < error_.size(); ++i) {
+    if (error_[i] == group) continue;
+    const double value = error_kernels_[i];
+    exact = exact && (value == 0 || value == 1);
+    sum = sum + TwoProd(value, table_.Count(error_[i]));
+  }
+  const auto terms = static_cast<double>(error_.size()) + 1;
+  *error = exact ? 0 : terms * (sum.hi * kDoubleDoubleError + 0x1p-1070) * (1 + 0x1p-30);
+  return sum;
+}
+
 size_t ActiveSet::MemberIndex(uint32_t group) const {
   const std::vector<uint32_t>& groups = system_.groups();
   return static_cast<size_t>(std::find(groups.begin(), groups.end(), group) - groups.begin());

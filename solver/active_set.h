@@ -83,10 +83,12 @@ class ActiveSet {
   };
   [[nodiscard]] Extremes FindExtremes() const;
 
-  // Correctly rounded kernel values of `group` with the members of S, and their exact-valued sum over E in
-  // double-double, itself not counted. Valid until the next call.
+  // Correctly rounded kernel values of `group` with the members of S, valid until the next call; their sum
+  // over E in double-double, with its own count if it is in E.
   [[nodiscard]] const double* MarginKernels(uint32_t group);
   [[nodiscard]] DoubleDouble ErrorSum(uint32_t group);
+  // The same without its own count. `*error`: of the sum; 0 where that is exact, all values being 0 or 1.
+  [[nodiscard]] DoubleDouble OtherErrorSum(uint32_t group, double* error);
 
   [[nodiscard]] uint64_t ByteSize() const;
 

@@ -95,9 +95,9 @@ class ExactMemory {
   [[nodiscard]] absl::Status Add(absl::Span<const std::shared_ptr<const Token>> tokens);
 
   // Removes tokens: all or none, exactly as if they had never been there.
-  // Cost: a token in reserve: O(|S+E|); if the proof rests on its margin, O(n |S|). One in S or E: O(n |S|) for
-  // the check of all others, and e (|S|^2 + n d) for e changes of class. Returns, the state being bit for bit
-  // what it was:
+  // Cost: a token in reserve: O(|S+E|); if the proof rests on its margin, O(n |S|). One in S or E: O(n |S|)
+  // for the check of all others, and e (|S|^2 + n d) for e changes of class. Returns, the state being bit for
+  // bit what it was:
   //   NotFound         no token has this id, field "ids[i]".
   //   InvalidArgument  an id twice.
   //   Internal         a defect.

@@ -19,7 +19,7 @@ namespace expunge::solver {
 [[nodiscard]] double ExactKernel(const double* x, const double* y, size_t d, double gamma);
 
 // out[i] = ExactKernel(x, ys[i], d, gamma) for i < count. REQUIRES: d <= kMaxDimension. Cost: about a third
-// of as many single calls; 256 KiB of stack.
+// of as many single calls; 17 KiB of stack.
 void ExactKernels(const double* x, const double* const* ys, size_t count, size_t d, double gamma,
                   double* out);
 

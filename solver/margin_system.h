@@ -79,8 +79,8 @@ class MarginSystem {
   [[nodiscard]] double DistanceLower(size_t k) const;
   // >= |sum_i K_ij dmu_i| + |dh| for any j, d being the error of the solution.
   [[nodiscard]] double SlackError() const { return slack_error_; }
-  // (Ha)_j - h of a group outside S, from its kernel values with S and its sum over E, `error_terms` values;
-  // `own` = ridge C_n if it is in E. nullopt: the sign is open.
+  // (Ha)_j - h of a group outside S, from its kernel values with S and its sum over E, of `error_terms`
+  // values, its own count among them if it is in E. nullopt: the sign is open.
   [[nodiscard]] std::optional<Slack> SlackOf(const double* kernel, DoubleDouble e, size_t error_terms,
                                              bool in_error) const;
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "solver/exact_numbers.h"
 #include "solver/kernel.h"
 #include "solver/problem.h"
 #include "solver/proposal.h"
@@ -26,6 +27,7 @@ MemoryCore::MemoryCore(const Config& config, const ExactMemoryOptions& options)
       table_(config.key_dimension),
       active_(config_, table_, &counters_),
       state_proof_(config_, table_, &active_, &counters_) {
+  FreeCachesAtThreadExit();
   SetEmpty();
 }
 
@@ -136,6 +138,7 @@ bool MemoryCore::Erase(absl::string_view id) {
 }
 
 absl::Status MemoryCore::Settle() {
+  FreeCachesAtThreadExit();
   solved_ = SettleFast();
   return solved_ ? absl::OkStatus() : SettleByReference();
 }

@@ -108,14 +108,49 @@ bool StateProof::ProveOrMove(bool vertex, double* rho, Proof* proof) {
   return true;
 }
 
+// The groups that can have the largest (sign = 1) or smallest sum over E of H_je. Groups with as many tokens
+// in E of their own, none if they are in R, differ by their sums over the others, which are compared in
+// double-double: only the best of them stay. Those that are equal for certain are one contender.
+void StateProof::FindContenders(const std::vector<uint32_t>& groups, int sign) {
+  contenders_.clear();
+  for (const uint32_t group : groups) {
+    Contender contender;
+    contender.group = group;
+    contender.tokens = table_.Count(group);
+    contender.own = active_.Class(group) == TokenClass::kError ? table_.Count(group) : 0;
+    contender.others = active_.OtherErrorSum(group, &contender.error);
+    bool beaten = false;
+    for (size_t i = 0; i < contenders_.size() && !beaten;) {
+      Contender& rival = contenders_[i];
+      const double lead = sign * (contender.others - rival.others).hi;
+      const double doubt = (contender.error + rival.error) * (1 + 0x1p-40);
+      if (rival.own != contender.own) {
+        ++i;
+      } else if (lead == 0 && doubt == 0) {
+        rival.tokens += contender.tokens;
+        if (LeastId(table_, group) < LeastId(table_, rival.group)) rival.group = group;
+        beaten = true;
+      } else if (lead > doubt) {
+        rival = contenders_.back();
+        contenders_.pop_back();
+      } else {
+        beaten = -lead > doubt;
+        ++i;
+      }
+    }
+    if (!beaten) contenders_.push_back(contender);
+  }
+}
+
 // The sum over E of H_je, exactly, at its extreme among `groups`.
-std::optional<VertexExtreme> StateProof::FindExact(const std::vector<uint32_t>& groups, int sign) const {
+std::optional<VertexExtreme> StateProof::FindExact(const std::vector<uint32_t>& groups, int sign) {
+  FindContenders(groups, sign);
   VertexExtreme extreme;
   Float value;
   Float term;
-  for (const uint32_t group : groups) {
-    const bool in_error = active_.Class(group) == TokenClass::kError;
-    arf_set_d(value, in_error ? config_.ridge : 0.0);
+  for (const Contender& contender : contenders_) {
+    const uint32_t group = contender.group;
+    arf_set_d(value, contender.own > 0 ? config_.ridge : 0.0);
     for (const uint32_t other : active_.error_groups()) {
       arf_set_d(term,
                 ExactKernel(table_.Key(group), table_.Key(other), config_.key_dimension, config_.gamma));
@@ -123,9 +158,9 @@ std::optional<VertexExtreme> StateProof::FindExact(const std::vector<uint32_t>& 
       arf_add(value, value, term, ARF_PREC_EXACT, ARF_RND_DOWN);
     }
     const int order = extreme.count == 0 ? 1 : sign * arf_cmp(value, extreme.value);
-    if (order > 0) extreme = {group, value, table_.Count(group)};
+    if (order > 0) extreme = {group, value, contender.tokens};
     if (order != 0) continue;
-    extreme.count += table_.Count(group);
+    extreme.count += contender.tokens;
     // Numbers of groups depend on the past; ids do not.
     if (LeastId(table_, group) < LeastId(table_, extreme.token)) extreme.token = group;
   }

@@ -44,7 +44,16 @@ class StateProof {
   struct SubProblem;
 
   bool ProveVertex(double* rho, Proof* proof);
-  [[nodiscard]] std::optional<VertexExtreme> FindExact(const std::vector<uint32_t>& groups, int sign) const;
+  // One group of several that are equal, or one alone.
+  struct Contender {
+    uint32_t group = 0;  // of equal ones, that with the least id
+    uint32_t own = 0;    // its tokens in E
+    uint64_t tokens = 0;
+    DoubleDouble others;  // the sum over the rest of E
+    double error = 0;
+  };
+  void FindContenders(const std::vector<uint32_t>& groups, int sign);
+  [[nodiscard]] std::optional<VertexExtreme> FindExact(const std::vector<uint32_t>& groups, int sign);
   bool ProveSupport(double* rho, Proof* proof);
   bool MoveBlocked();
   bool EnterViolators(Proof* proof);
@@ -64,6 +73,7 @@ class StateProof {
   std::shared_ptr<SubProblem> sub_;
   std::vector<uint32_t> near_;  // ascending
   std::vector<double> near_slacks_;
+  std::vector<Contender> contenders_;
   std::vector<std::pair<uint32_t, TokenClass>> moves_;
   std::vector<std::pair<double, uint32_t>> violators_;
   std::vector<uint32_t> entering_;

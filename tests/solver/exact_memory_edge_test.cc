@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "solver/exact_memory.h"
 #include "solver/reference_solver.h"
@@ -89,6 +90,36 @@ TEST_F(ExactMemoryTieTest, TheProofForgetsADroppedTie) {
   ASSERT_TRUE(eviction.ok());
   EXPECT_EQ(eviction->dropped, std::vector<std::string>{"centre"});
   ExpectProofOfReference(0);
+}
+
+// AddressSanitizer sees what a thread leaves behind. Ties need rationals, which keep caches.
+TEST_F(ExactMemoryTieTest, AThreadThatEndsFreesItsCaches) {
+  std::thread([this] {
+    const auto memory = ExactMemory::Create(memory_->config());
+    for (const auto& token : tokens_) EXPECT_TRUE((*memory)->Add({token}).ok());
+    EXPECT_GT((*memory)->counters().higher_precision, 0U);
+  }).join();
+}
+
+// Kernel values of 0, 1e-300 and 1, groups of several sizes: sums over E that are equal, or differ far below
+// what the pass and double-double show.
+TEST(ExactMemoryEdgeTest, VerticesOfEqualSumsAreProvenExactly) {
+  for (const double gamma : {1e300, 690.7755278982137, 1e-300}) {
+    for (const BoxBound box : {BoxBound{0, 1e-3}, BoxBound{0, 0.125}, BoxBound{0, 0.0625}}) {
+      const auto memory = ExactMemory::Create(testing::MakeConfig(1, 1, box, gamma));
+      TokenList tokens;
+      for (int i = 0; i < 24; ++i) {
+        tokens.push_back(MakeToken("t" + std::to_string(i * 7 % 24), {static_cast<double>(i * i % 13)}));
+        ASSERT_TRUE((*memory)->Add({tokens.back()}).ok());
+        ASSERT_EQ(DifferenceFromReference(**memory, tokens), "") << i;
+        const auto expected = SolveFromNothing((*memory)->config(), tokens);
+        ASSERT_TRUE(expected.ok());
+        EXPECT_EQ((*memory)->proof().ties, expected->proof.ties);
+        EXPECT_EQ((*memory)->proof().strict, expected->proof.strict);
+      }
+      EXPECT_EQ((*memory)->counters().fallbacks, 0U);
+    }
+  }
 }
 
 // Two tokens in E, two in R with equal gradients. rho rests on one of them, the one with the least id.
