@@ -29,7 +29,8 @@ v1::CertificateKind KindProto(certificate::Kind kind) {
   return v1::CERTIFICATE_KIND_UNSPECIFIED;
 }
 
-void DeleteTokens(const HeldTokens& tokens, const Digest& pseudonym, storage::Transaction* transaction) {
+template <typename Tokens>
+void DeleteTokens(const Tokens& tokens, const Digest& pseudonym, storage::Transaction* transaction) {
   for (const auto& held : tokens) transaction->Delete(Table::kTokens, TokenKey(pseudonym, held->handle));
 }
 

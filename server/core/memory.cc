@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/status_macros.h"
-#include "certificate/commitment.h"
 #include "server/core/config.h"
 #include "server/core/digests.h"
 #include "server/core/handles.h"
-#include "server/core/names.h"
 #include "server/core/times.h"
 #include "solver/reference_solver.h"
 
@@ -74,38 +71,6 @@ certificate::StateSummary Summarize(const MemoryIdentity& identity, uint64_t epo
 
 }  // namespace
 
-std::string MemoryIdentity::Name() const { return FormatMemoryName(tenant, memory); }
-
-std::shared_ptr<const MemoryIdentity> MakeIdentity(const std::string& tenant, const std::string& memory,
-                                                   const solver::Config& config, absl::Time create_time) {
-  const Digest audit_key = RandomDigest();
-  const Digest pseudonym = MemoryPseudonym(audit_key, FormatMemoryName(tenant, memory));
-  return std::make_shared<const MemoryIdentity>(
-      MemoryIdentity{tenant, memory, config, create_time, audit_key, pseudonym});
-}
-
-bool HeldToken::Names(absl::string_view subject) const {
-  return std::any_of(subjects.begin(), subjects.end(),
-                     [subject](const std::string& name) { return name == subject; });
-}
-
-HeldToken MakeHeldToken(const MemoryIdentity& identity, solver::Token token,
-                        std::vector<std::string> subjects) {
-  HeldToken held;
-  held.handle = TokenHandle(identity.audit_key, token.id);
-  held.token = std::make_shared<const solver::Token>(std::move(token));
-  held.subjects = std::move(subjects);
-  held.salt = RandomDigest();
-  held.commitment = ExpectedCommitment(identity, held);
-  return held;
-}
-
-Digest ExpectedCommitment(const MemoryIdentity& identity, const HeldToken& token) {
-  return certificate::TokenCommitment(token.salt,
-                                      FormatTokenName(identity.tenant, identity.memory, token.token->id),
-                                      token.subjects, token.token->key, token.token->value);
-}
-
 certificate::TokenTree TreeOf(const HeldTokens& tokens) {
   certificate::TokenTree tree;
   tree.Insert(LeavesOf(tokens));
@@ -140,11 +105,8 @@ MemoryView::MemoryView(std::shared_ptr<const MemoryIdentity> identity, uint64_t 
           before != nullptr && support_ == before->support_ ? &before->summary_.entries_root : nullptr)) {}
 
 size_t MemoryView::Find(absl::string_view token_id) const {
-  const auto found =
-      std::lower_bound(tokens().begin(), tokens().end(), token_id,
-                       [](const auto& held, absl::string_view id) { return held->token->id < id; });
-  if (found == tokens().end() || (*found)->token->id != token_id) return tokens().size();
-  return static_cast<size_t>(found - tokens().begin());
+  const size_t place = tokens().Place(token_id);
+  return place < tokens().size() && tokens()[place]->token->id == token_id ? place : tokens().size();
 }
 
 HeldEntry MemoryView::EntryAt(size_t index) const {

@@ -2,67 +2,27 @@
 //
 // Invariants.  (1) tokens ascend by the bytes of their ids. (2) entries, rho and the classes that follow are
 // the canonical solution of the tokens. (3) tree, digests, fingerprint and support belong to this very state.
-// Snapshots share the tokens that they have in common, and most of the tree.
+// Snapshots share the tokens that they have in common, and most of sequence and tree.
 #ifndef EXPUNGE_SERVER_CORE_MEMORY_H_
 #define EXPUNGE_SERVER_CORE_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "attention/readout.h"
 #include "base/bytes.h"
 #include "certificate/statement.h"
 #include "certificate/token_tree.h"
 #include "expunge/v1/types.pb.h"
+#include "server/core/held_token.h"
+#include "server/core/token_sequence.h"
 #include "solver/memory_state.h"
 
 namespace expunge::core {
-
-// What never changes in the life of a memory.
-struct MemoryIdentity {
-  std::string tenant;
-  std::string memory;
-  solver::Config config;
-  absl::Time create_time;
-  Digest audit_key{};  // new for every memory, also for one that takes up an old name
-  Digest pseudonym{};  // MemoryPseudonym(audit_key, name); also its key in the store
-
-  [[nodiscard]] std::string Name() const;
-};
-
-// A new identity with a random audit key.
-[[nodiscard]] std::shared_ptr<const MemoryIdentity> MakeIdentity(const std::string& tenant,
-                                                                 const std::string& memory,
-                                                                 const solver::Config& config,
-                                                                 absl::Time create_time);
-
-// A token with all that belongs to it. Never changes; shared between snapshots.
-struct HeldToken {
-  std::shared_ptr<const solver::Token> token;
-  std::vector<std::string> subjects;  // in the order in which the caller gave them
-  Digest salt{};
-  Digest commitment{};
-  Digest handle{};
-  std::string added_by;      // the handle of the request that added it; empty: that had no id
-  uint32_t added_index = 0;  // its place in that request
-
-  [[nodiscard]] bool Names(absl::string_view subject) const;
-};
-
-using HeldTokens = std::vector<std::shared_ptr<const HeldToken>>;
-
-// Completes a token of `identity` with a random salt, its commitment and its handle.
-[[nodiscard]] HeldToken MakeHeldToken(const MemoryIdentity& identity, solver::Token token,
-                                      std::vector<std::string> subjects);
-
-// The commitment that belongs to `token` as it is (for recovery). Cost: O(size of the token).
-[[nodiscard]] Digest ExpectedCommitment(const MemoryIdentity& identity, const HeldToken& token);
 
 // A token that carries weight; every other one is in reserve.
 struct HeldEntry {
@@ -73,7 +33,7 @@ struct HeldEntry {
 
 // What a snapshot consists of.
 struct MemoryContent {
-  HeldTokens tokens;               // ascending by the bytes of their ids
+  TokenSequence tokens;            // ascending by the bytes of their ids
   certificate::TokenTree tree;     // TreeOf(tokens)
   std::vector<HeldEntry> entries;  // S and E, ascending by index
   double rho = 0;
@@ -97,7 +57,7 @@ class MemoryView {
   [[nodiscard]] const MemoryIdentity& identity() const { return *identity_; }
   [[nodiscard]] const std::shared_ptr<const MemoryIdentity>& shared_identity() const { return identity_; }
   [[nodiscard]] const MemoryContent& content() const { return content_; }
-  [[nodiscard]] const HeldTokens& tokens() const { return content_.tokens; }
+  [[nodiscard]] const TokenSequence& tokens() const { return content_.tokens; }
   // Contributions name the places of entries.
   [[nodiscard]] const attention::SupportSet& support() const { return *support_; }
   [[nodiscard]] const certificate::StateSummary& summary() const { return summary_; }

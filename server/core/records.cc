@@ -176,7 +176,7 @@ absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(const MemoryIdentit
   return std::make_shared<const HeldToken>(std::move(held));
 }
 
-absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record, HeldTokens tokens) {
+absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record, const HeldTokens& tokens) {
   MemoryContent content;
   if (record.fingerprint().empty()) {
     EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeEntries(record, tokens.size()));
@@ -186,7 +186,7 @@ absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record
   content.rho = record.rho();
   content.proof = DecodeProof(record.proof());
   content.tree = TreeOf(tokens);
-  content.tokens = std::move(tokens);
+  content.tokens = TokenSequence(tokens);
   return content;
 }
 

@@ -26,7 +26,7 @@ struct DecodedMemory {
     const MemoryIdentity& identity, const storage::v1::TokenRecord& record);
 // The state of `tokens` (ascending by id). Cost: O(n) hashes.
 [[nodiscard]] absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record,
-                                                        HeldTokens tokens);
+                                                        const HeldTokens& tokens);
 
 }  // namespace expunge::core
 

@@ -160,7 +160,7 @@ absl::Status CheckBySolving(const MemoryView& view) {
 
 absl::StatusOr<Snapshot> LoadView(const Context& context,
                                   const std::shared_ptr<const MemoryIdentity>& memory) {
-  EXPUNGE_ASSIGN_OR_RETURN(HeldTokens tokens, LoadTokens(context, *memory));
+  EXPUNGE_ASSIGN_OR_RETURN(const HeldTokens tokens, LoadTokens(context, *memory));
   if (!solver::ValidateRidge(memory->config, tokens.size()).ok()) {
     return absl::InvalidArgumentError("it has more tokens than its ridge allows");
   }
@@ -169,7 +169,7 @@ absl::StatusOr<Snapshot> LoadView(const Context& context,
   EXPUNGE_RETURN_IF_ERROR(bytes.status());
   storage::v1::StateRecord record;
   if (!record.ParseFromString(*bytes)) return absl::InvalidArgumentError("its state is unreadable");
-  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, std::move(tokens)));
+  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, tokens));
   auto view = std::make_shared<const MemoryView>(memory, record.epoch(), std::move(content));
   EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
   if (context.options.recover_by_solving) EXPUNGE_RETURN_IF_ERROR(CheckBySolving(*view));

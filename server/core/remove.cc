@@ -57,8 +57,10 @@ std::vector<Removal> RemovalsOfSubject(const Tenant& tenant, absl::string_view s
   std::vector<Removal> removals;
   for (const Snapshot& before : tenant.All()) {
     Removal removal{before, {}};
-    for (size_t place = 0; place < before->tokens().size(); ++place) {
-      if (before->tokens()[place]->Names(subject)) removal.places.push_back(place);
+    size_t place = 0;
+    for (const auto& held : before->tokens()) {
+      if (held->Names(subject)) removal.places.push_back(place);
+      ++place;
     }
     if (!removal.places.empty()) removals.push_back(std::move(removal));
   }

@@ -13,42 +13,6 @@
 namespace expunge::core {
 namespace {
 
-// The first token of a range, ascending by id, whose id is not below `id`.
-HeldTokens::const_iterator PlaceOf(const std::string& id, HeldTokens::const_iterator begin,
-                                   HeldTokens::const_iterator end) {
-  return std::lower_bound(begin, end, id,
-                          [](const auto& held, const std::string& other) { return held->token->id < other; });
-}
-
-// Both ascend by id. Cost: O(m log n) comparisons, and a copy of n pointers.
-HeldTokens Merged(const HeldTokens& present, const HeldTokens& added) {
-  HeldTokens merged;
-  merged.reserve(present.size() + added.size());
-  auto from = present.begin();
-  for (const auto& held : added) {
-    const auto place = PlaceOf(held->token->id, from, present.end());
-    merged.insert(merged.end(), from, place);
-    merged.push_back(held);
-    from = place;
-  }
-  merged.insert(merged.end(), from, present.end());
-  return merged;
-}
-
-// Cost: a copy of n pointers.
-HeldTokens Without(const HeldTokens& present, const std::vector<size_t>& places) {
-  HeldTokens kept;
-  kept.reserve(present.size() - places.size());
-  auto from = present.begin();
-  for (const size_t place : places) {
-    const auto removed = present.begin() + static_cast<std::ptrdiff_t>(place);
-    kept.insert(kept.end(), from, removed);
-    from = removed + 1;
-  }
-  kept.insert(kept.end(), from, present.end());
-  return kept;
-}
-
 absl::Status Disagreement() {
   return MakeError(Reason::kInternal, "", "the solver and the snapshot disagree; nothing was changed");
 }
@@ -63,8 +27,7 @@ absl::Status CheckOutcome(const absl::Status& status) {
 // before, too, and moved by as many places as the one before: a look at one pointer, not a search by names.
 class Places {
  public:
-  Places(const MemoryView& before, const HeldTokens& tokens)
-      : before_(before), tokens_(tokens), from_(tokens.begin()) {}
+  Places(const MemoryView& before, const TokenSequence& tokens) : before_(before), tokens_(tokens) {}
 
   // nullopt if it isn't there.
   std::optional<uint32_t> Of(const solver::Token* token) {
@@ -78,10 +41,9 @@ class Places {
         return static_cast<uint32_t>(guess);
       }
     }
-    from_ = PlaceOf(token->id, from_, tokens_.end());
-    const ptrdiff_t place = from_ - tokens_.begin();
-    if (from_ == tokens_.end() || (*from_)->token->id != token->id) return std::nullopt;
-    if (known) shift_ = place - static_cast<ptrdiff_t>(entries[entry_].index);
+    const size_t place = tokens_.Place(token->id);
+    if (place == tokens_.size() || tokens_[place]->token->id != token->id) return std::nullopt;
+    if (known) shift_ = static_cast<ptrdiff_t>(place) - static_cast<ptrdiff_t>(entries[entry_].index);
     return static_cast<uint32_t>(place);
   }
 
@@ -91,8 +53,7 @@ class Places {
   }
 
   const MemoryView& before_;
-  const HeldTokens& tokens_;
-  HeldTokens::const_iterator from_;
+  const TokenSequence& tokens_;
   size_t entry_ = 0;     // the first of before_'s that is not below the token asked for last
   ptrdiff_t shift_ = 0;  // how far the tokens there have moved
 };
@@ -125,7 +86,7 @@ absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before
   EXPUNGE_RETURN_IF_ERROR(CheckOutcome(step.solver->Add(tokens)));
 
   MemoryContent content;
-  content.tokens = Merged(before->tokens(), added);
+  content.tokens = before->tokens().With(added);
   content.tree = before->content().tree;
   content.tree.Insert(LeavesOf(added));
   EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
@@ -148,7 +109,7 @@ absl::StatusOr<Step> StepByRemoving(const Context& context, const Snapshot& befo
   EXPUNGE_RETURN_IF_ERROR(CheckOutcome(step.solver->Remove(ids)));
 
   MemoryContent content;
-  content.tokens = Without(before->tokens(), places);
+  content.tokens = before->tokens().Without(places);
   content.tree = before->content().tree;
   content.tree.Erase(std::move(handles));
   EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));

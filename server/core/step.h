@@ -23,7 +23,7 @@ struct Step {
 };
 
 // With `added`, in any order. REQUIRES: their ids are distinct, and none of them is in `before`.
-// Cost: as ExactMemory::Add, O(|S+E|) hashes, O(log n) more for each token, and a copy of n pointers; and
+// Cost: as ExactMemory::Add, O(|S+E|) hashes, O(log n) more for each token, and what TokenSequence takes; and
 // that of LiveSolvers::Take. Returns: kRidgeTooSmall; kInternal of the solver.
 [[nodiscard]] absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before,
                                                 HeldTokens added);
