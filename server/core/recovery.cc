@@ -142,10 +142,14 @@ absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord
 
 bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
-// Solves all again from nothing, by other code than changes use.
+// Solves all again, by other code than changes use. The stored classes are where it starts, no more: whatever
+// it starts from, it proves what it ends with.
 absl::Status CheckBySolving(const MemoryView& view) {
+  const solver::MemoryState state = view.State();
+  solver::SolveOptions options;
+  options.proposal = state.solution.classes;
   EXPUNGE_ASSIGN_OR_RETURN(const solver::Solution again,
-                           solver::SolveFromNothing(view.identity().config, view.State().tokens));
+                           solver::SolveFromNothing(state.config, state.tokens, options));
   const std::vector<HeldEntry> expected = EntriesOf(again);
   const std::vector<HeldEntry>& stored = view.content().entries;
   const bool same = SameBits(again.rho, view.content().rho) &&

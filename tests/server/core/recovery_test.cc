@@ -136,7 +136,8 @@ TEST_F(RecoveryTest, RefusesAChangedWeightClassRhoOrDigest) {
 }
 
 TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
-  // One weight is off by its last bit, and the digests fit it.
+  // The digests fit each state, but it is wrong: a weight by its last bit, a class, S without one of its
+  // tokens, a token of R in E, rho.
   const Dump dump = DumpStore();
   storage::v1::MemoryRecord memory;
   storage::v1::StateRecord state;
@@ -153,20 +154,33 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
-  MemoryContent content = DecodeState(state, tokens).value();
-  const auto margin = std::find_if(content.entries.begin(), content.entries.end(), [](const auto& entry) {
-    return entry.token_class == solver::TokenClass::kMargin;
-  });
-  ASSERT_NE(margin, content.entries.end());
-  margin->weight = std::nextafter(margin->weight, 1.0);
-  const MemoryView wrong(identity, state.epoch(), content);
-  options_.recover_by_solving = false;
-  const absl::Status hashed = Write([&](storage::Transaction* transaction) {
-    transaction->Put(Table::kStates, key, EncodeState(wrong).SerializeAsString());
-  });
-  EXPECT_TRUE(hashed.ok()) << hashed;
-  options_.recover_by_solving = true;
-  EXPECT_TRUE(Fails(TryOpen(), Reason::kStorageCorrupt, ""));
+  const MemoryContent right = DecodeState(state, tokens).value();
+  ASSERT_EQ(right.entries.front().token_class, solver::TokenClass::kMargin);
+  uint32_t reserve = 0;  // the first place that is in R
+  while (reserve < right.entries.size() && right.entries[reserve].index == reserve) ++reserve;
+  ASSERT_LT(reserve, tokens.size());
+  const std::vector<std::function<void(MemoryContent*)>> mutations = {
+      [](auto* content) { content->entries[0].weight = std::nextafter(content->entries[0].weight, 1.0); },
+      [](auto* content) { content->entries[0].token_class = solver::TokenClass::kError; },
+      [](auto* content) { content->entries.erase(content->entries.begin()); },
+      [=](auto* content) {
+        content->entries.insert(content->entries.begin() + reserve,
+                                {reserve, solver::TokenClass::kError, 2.0 / 7});
+      },
+      [](auto* content) { content->rho = std::nextafter(content->rho, 0.0); },
+  };
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    MemoryContent content = right;
+    mutations[i](&content);
+    const MemoryView wrong(identity, state.epoch(), content);
+    options_.recover_by_solving = false;
+    const absl::Status hashed = Write([&](storage::Transaction* transaction) {
+      transaction->Put(Table::kStates, key, EncodeState(wrong).SerializeAsString());
+    });
+    EXPECT_TRUE(hashed.ok()) << i << hashed;
+    options_.recover_by_solving = true;
+    EXPECT_TRUE(Fails(TryOpen(), Reason::kStorageCorrupt, "")) << i;
+  }
 }
 
 TEST_F(RecoveryTest, ReadsStatesOfFormatOneAndWritesThoseOfFormatTwo) {
