@@ -11,7 +11,7 @@ namespace expunge::solver {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr size_t kEntries = 4;  // proven violators that enter together
+constexpr size_t kEntries = 4;  // proven violators that enter together; a quarter of them if that is more
 
 // S, then E, then the groups of R in question, as a problem of its own.
 TokenList TokensOf(const GroupTable& table, const ActiveSet& active, const std::vector<uint32_t>& near) {
@@ -266,7 +266,7 @@ bool StateProof::EnterViolators(Proof* proof) {
     proof->strict = proof->strict && slack.sign != 0;
   }
   if (violators_.empty()) return false;
-  const size_t entries = std::min(kEntries, violators_.size());
+  const size_t entries = std::min(std::max(kEntries, violators_.size() / 4), violators_.size());
   std::partial_sort(violators_.begin(), violators_.begin() + static_cast<ptrdiff_t>(entries),
                     violators_.end());
   entering_.clear();
