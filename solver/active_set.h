@@ -97,6 +97,10 @@ class ActiveSet {
   bool SolveTarget();
   bool StepToBound();
   bool EnterViolators();
+  bool EnterCandidates();
+  bool EnterWorst();
+  [[nodiscard]] bool Careful() const;
+  void TrimRows();
   void Pass();
   void LeaveMargin(size_t k, TokenClass to);
   void JoinError(uint32_t group, const double* kernels);
@@ -131,7 +135,9 @@ class ActiveSet {
   double movement_ = 0;  // >= |mu - pass_masses_|_1
   std::vector<uint32_t> error_;
   uint64_t error_tokens_ = 0;
-  size_t stalled_ = 0;
+  size_t stalled_ = 0;                // steps of length zero in a row
+  std::vector<uint32_t> candidates_;  // groups that came near to entering S in the last pass
+  double candidate_distance_ = 0;     // how near
 
   // Workspace.
   std::vector<const double*> keys_;

@@ -23,7 +23,7 @@ void RemoveFromMatrix(double* a, size_t stride, size_t m, size_t k);
 // (hi_i, lo_i) -= sum_j a_ij (x_hi_j + x_lo_j) for i < m, in twofold working precision: products and sums are
 // split into value and error (TwoProd, TwoSum), and the errors are summed apart, renormalised every four
 // columns. With u = 2^-53, |x_lo| <= u |x_hi| and M_i = |hi_i| + sum_j |a_ij x_hi_j|, the result has error at
-// most (6 m + 16) u^2 M_i, barring products below 2^-900 (docs/math/incremental.md, "Residual").
+// most (8 m + 32) u^2 M_i, barring products below 2^-900 (docs/math/incremental.md, "Residual").
 // Cost: about 11 m^2 flops.
 void SubtractProducts(const double* a, size_t stride, size_t m, const double* x_hi, const double* x_lo,
                       double* hi, double* lo);

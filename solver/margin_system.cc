@@ -268,7 +268,7 @@ bool MarginSystem::Prove() {
 
 void MarginSystem::BoundResidual() {
   const size_t m = size();
-  const double per_term = (6 * static_cast<double>(m) + 16) * kRoundoffSquared + 16 * kDoubleDoubleError;
+  const double per_term = (8 * static_cast<double>(m) + 32) * kRoundoffSquared + 16 * kDoubleDoubleError;
   double mass_magnitude = 1 + box_.hi * error_tokens_;
   bool negative = false;
   for (size_t k = 0; k < m; ++k) {

@@ -132,7 +132,7 @@ TEST_P(DenseTest, ResidualsStayWithinTheStatedError) {
         exact -= value * (mpq_class(x_hi[j]) + mpq_class(x_lo[j]));
         magnitude += abs(value * mpq_class(x_hi[j]));
       }
-      const mpq_class bound = magnitude * mpq_class((6.0 * static_cast<double>(m) + 16) * 0x1p-106);
+      const mpq_class bound = magnitude * mpq_class((8.0 * static_cast<double>(m) + 32) * 0x1p-106);
       EXPECT_LE(abs(mpq_class(hi[i]) + mpq_class(lo[i]) - exact), bound) << "m " << m;
     }
   }
