@@ -21,7 +21,7 @@
 namespace expunge::core {
 
 struct ServiceOptions {
-  uint64_t max_tokens_per_memory = 10'000;
+  uint64_t max_tokens_per_memory = 100'000;
   uint64_t max_memories_per_tenant = 1'000;
   // What the solvers of all memories may hold between changes, beyond the tokens. A change of a memory whose
   // solver is not kept makes it again from its state.

@@ -40,7 +40,7 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_EQ(server.key_file, "");
   EXPECT_EQ(server.max_message_bytes, 64U << 20);
   EXPECT_EQ(server.max_queued, 256U);
-  EXPECT_EQ(server.max_tokens_per_memory, 10'000U);
+  EXPECT_EQ(server.max_tokens_per_memory, 100'000U);
   EXPECT_EQ(server.max_live_solver_bytes, 1U << 30);
   EXPECT_TRUE(server.recover_by_solving);
   EXPECT_FALSE(server.allow_remote_plaintext);
