@@ -71,6 +71,10 @@ void Change::Put(Step step) {
                      EncodeToken(*held).SerializeAsString());
   }
   PutState(step.after);
+  // A Purge can go through any number of memories: what could not be kept in the end goes now.
+  const uint64_t bytes = step.solver->ByteSize();
+  if (bytes > context_.options.max_live_solver_bytes - solver_bytes_) return;
+  solver_bytes_ += bytes;
   solvers_[step.after->identity().memory] = std::move(step.solver);
 }
 

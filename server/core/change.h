@@ -9,6 +9,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,7 +34,8 @@ class Change {
 
   // A new memory, without tokens.
   void Create(const Snapshot& created);
-  // The memory's next snapshot. Cost: O(|S+E|), and the tokens that come and go.
+  // The memory's next snapshot. Its solver is held for Commit, while all that are held stay within the bound
+  // of those that are kept. Cost: O(|S+E|), and the tokens that come and go.
   void Put(Step step);
   // Removes the memory and all its tokens; its certificates stay.
   void Remove(const Snapshot& before);
@@ -63,8 +65,9 @@ class Change {
   // By the memory's id: next snapshots (null: removed), next chains, and the memories that these belong to.
   std::map<std::string, Snapshot> snapshots_;
   std::map<std::string, Chain> chains_;
-  // Those of the next snapshots; and the snapshots of the memories that are to go.
+  // Those of the next snapshots, and their bytes; and the snapshots of the memories that are to go.
   std::map<std::string, std::unique_ptr<solver::ExactMemory>> solvers_;
+  uint64_t solver_bytes_ = 0;
   std::vector<Snapshot> gone_;
   std::map<std::string, std::shared_ptr<const MemoryIdentity>> identities_;
   std::map<std::string, std::string> payloads_;  // by the certificate's name

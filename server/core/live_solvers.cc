@@ -28,12 +28,19 @@ absl::StatusOr<std::unique_ptr<solver::ExactMemory>> LiveSolvers::Take(const Mem
 }
 
 void LiveSolvers::Keep(const MemoryView& snapshot, std::unique_ptr<solver::ExactMemory> solver) {
-  Slots dropped;
   const Digest& memory = snapshot.identity().pseudonym;
   const uint64_t bytes = solver->ByteSize();
+  Slots kept;
+  kept.push_back({memory, snapshot.epoch(), bytes, std::move(solver)});
+  Slots dropped;
   const std::lock_guard lock(mutex_);
   Extract(memory, &dropped);
-  by_memory_[memory] = slots_.insert(slots_.end(), {memory, snapshot.epoch(), bytes, std::move(solver)});
+  if (bytes > max_bytes_) {
+    ++usage_.evicted;
+    return;
+  }
+  by_memory_[memory] = kept.begin();
+  slots_.splice(slots_.end(), kept);
   usage_.bytes += bytes;
   ++usage_.kept;
   while (usage_.bytes > max_bytes_) {

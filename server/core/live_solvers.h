@@ -30,7 +30,8 @@ class LiveSolvers {
   // Cost: O(1), or that of ExactMemory::Open. Returns: as ExactMemory::Open.
   [[nodiscard]] absl::StatusOr<std::unique_ptr<solver::ExactMemory>> Take(const MemoryView& snapshot);
 
-  // Keeps `solver`, which is in the state of `snapshot`, unless it alone is beyond the bound.
+  // Keeps `solver`, which is in the state of `snapshot`. One that is beyond the bound by itself is dropped,
+  // and drops no other.
   void Keep(const MemoryView& snapshot, std::unique_ptr<solver::ExactMemory> solver);
 
   // Drops the solver of a memory that is gone.

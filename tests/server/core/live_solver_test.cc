@@ -319,6 +319,44 @@ TEST_F(LiveSolverTest, TheBoundDropsTheColdestAndTheyAreMadeAgain) {
   }
 }
 
+TEST_F(LiveSolverTest, OneBeyondTheBoundDropsNoOther) {
+  Make("small", 20);
+  const uint64_t small = Usage().bytes;
+  Make("large", 2000);
+  const uint64_t large = Usage().bytes - small;
+  options_.max_live_solver_bytes = large - large / 8;
+  ASSERT_LT(2 * small, options_.max_live_solver_bytes);
+  OpenContext();
+  ASSERT_TRUE(DeleteOne("small", "a0").ok());
+  const uint64_t opened = Usage().opened;
+  for (const char* token : {"a0", "a1"}) ASSERT_TRUE(DeleteOne("large", token).ok());
+  EXPECT_EQ(Usage().opened, opened + 2) << "it is beyond the bound";
+  EXPECT_EQ(Usage().kept, 1U);
+  ASSERT_TRUE(DeleteOne("small", "a1").ok());
+  EXPECT_EQ(Usage().opened, opened + 2) << "the small one is still warm";
+  EXPECT_LE(Usage().bytes, options_.max_live_solver_bytes);
+}
+
+TEST_F(LiveSolverTest, APurgeOfManyMemoriesHoldsNoMoreThanMayBeKept) {
+  Make("m0", 30);
+  options_.max_live_solver_bytes = 3 * Usage().bytes / 2;
+  for (const char* id : {"m1", "m2"}) Make(id, 30);
+  OpenContext();
+  v1::PurgeRequest purge;
+  purge.set_parent(kTenant);
+  purge.set_subject("subject-a3");
+  const auto purged = PurgeSubject(*context_, purge);
+  ASSERT_TRUE(purged.ok()) << purged.status();
+  EXPECT_EQ(purged->deleted_count(), 3U);
+  EXPECT_EQ(Usage().opened, 3U);
+  EXPECT_EQ(Usage().kept, 1U);
+  EXPECT_EQ(Usage().evicted, 0U) << "the others were not held until the end";
+  for (const char* id : {"m0", "m1", "m2"}) {
+    EXPECT_EQ(Present(id)->tokens().size(), 29U);
+    ExpectTheSolverAgrees(id);
+  }
+}
+
 TEST_F(LiveSolverTest, WithoutRoomEveryChangeMakesItsOwn) {
   options_.max_live_solver_bytes = 0;
   OpenContext();
