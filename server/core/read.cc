@@ -146,7 +146,7 @@ absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
   v1::ListTokensResponse response;
   *response.mutable_state() = memory->ReferenceProto();
   std::string final_id;
-  for (size_t i = 0; i < memory->tokens().size(); ++i) {
+  for (size_t i = memory->tokens().Place(last); i < memory->tokens().size(); ++i) {
     const HeldToken& held = *memory->tokens()[i];
     if (held.token->id <= last || (!request.subject().empty() && !held.Names(request.subject()))) continue;
     if (static_cast<uint32_t>(response.tokens_size()) == page_size) {
