@@ -370,6 +370,37 @@ TEST_F(LiveSolverTest, WithoutRoomEveryChangeMakesItsOwn) {
   EXPECT_EQ(Usage().bytes, 0U);
 }
 
+// Neither solvers nor the parts that snapshots share.
+TEST_F(LiveSolverTest, NothingHoldsATokenThatIsGone) {
+  Make("cells", 700);
+  using Watch = std::pair<std::weak_ptr<const HeldToken>, std::weak_ptr<const solver::Token>>;
+  std::map<std::string, Watch> watched;
+  for (const auto& held : Present("cells")->tokens()) watched[held->token->id] = {held, held->token};
+  const auto held = [&](const std::string& id) {
+    return !watched.at(id).first.expired() || !watched.at(id).second.expired();
+  };
+  std::map<solver::TokenClass, int> classes;
+  for (int i = 0; i < 40; ++i) {
+    // In turn one that carries weight and any other.
+    const Snapshot before = Present("cells");
+    const std::vector<HeldEntry>& entries = before->content().entries;
+    const size_t place =
+        i % 2 == 0 ? entries[static_cast<size_t>(i) % entries.size()].index : static_cast<size_t>(i) * 13;
+    const std::string id = before->tokens()[place]->token->id;
+    ++classes[before->EntryAt(place).token_class];
+    ASSERT_TRUE(DeleteOne("cells", id).ok());
+    EXPECT_TRUE(held(id)) << "a reader may still have the snapshot";
+  }
+  EXPECT_GT(classes[solver::TokenClass::kMargin], 10);
+  EXPECT_GT(classes[solver::TokenClass::kReserve], 10);
+  for (const auto& [id, watch] : watched) EXPECT_EQ(held(id), Present("cells")->Find(id) < 660) << id;
+
+  v1::DeleteMemoryRequest request;
+  request.set_name(kMemory);
+  ASSERT_TRUE(DeleteMemory(*context_, request).ok());
+  for (const auto& [id, watch] : watched) EXPECT_FALSE(held(id)) << id;
+}
+
 TEST_F(LiveSolverTest, GoesWithItsMemory) {
   Make("cells", 20);
   Make("other", 20);
