@@ -20,8 +20,12 @@
 
 namespace expunge::core {
 
+// The certificate of a memory's end lists all its tokens, in 134 bytes each, and has to fit into an envelope
+// (certificate::kMaxEnvelopeBytes): a memory with more could not be proven to be gone.
+inline constexpr uint64_t kMostTokensPerMemory = 400'000;
+
 struct ServiceOptions {
-  uint64_t max_tokens_per_memory = 100'000;
+  uint64_t max_tokens_per_memory = 100'000;  // at most kMostTokensPerMemory
   uint64_t max_memories_per_tenant = 1'000;
   // What the solvers of all memories may hold between changes, beyond the tokens. A change of a memory whose
   // solver is not kept makes it again from its state.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/core/build_info.h"
+#include "server/core/service.h"
 
 namespace expunge::rpc {
 namespace {
@@ -61,7 +62,7 @@ void AddLimitOptions(CLI::App* app, ServerOptions* server) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app->add_option("--max-tokens-per-memory", server->max_tokens_per_memory, "Tokens that one memory may hold")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31))
+      ->check(CLI::Range(uint64_t{1}, core::kMostTokensPerMemory))
       ->capture_default_str();
   app->add_option(
          "--max-solver-bytes", server->max_live_solver_bytes,

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "certificate/envelope.h"
 #include "tests/server/core/service_fixture.h"
 
 namespace expunge::core {
@@ -180,6 +181,18 @@ TEST_F(ErasureTest, AReceiptProvesThatTheCertificateSpeaksOfTheToken) {
   const std::string payload = VerifiedPayload(Delete(kMemory, {"t"}).certificate());
   EXPECT_NE(payload.find(ToHex(added.receipts(0).commitment())), std::string::npos);
   EXPECT_EQ(payload.find(ToHex(added.receipts(1).commitment())), std::string::npos);
+}
+
+TEST_F(ErasureTest, TheEndOfTheLargestMemoryFitsIntoACertificate) {
+  constexpr int kTokens = 1000;
+  Create("cells");
+  Add(kMemory, MakePoints("a", kTokens));
+  v1::DeleteMemoryRequest remove;
+  remove.set_name(kMemory);
+  const auto removed = service_->DeleteMemory(remove);
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_LE(removed->certificate().envelope().size() * (kMostTokensPerMemory / kTokens),
+            certificate::kMaxEnvelopeBytes);
 }
 
 TEST_F(ErasureTest, ADeletedMemoryIsGoneAndItsNameStartsAnew) {

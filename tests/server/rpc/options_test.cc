@@ -94,10 +94,16 @@ TEST(OptionsTest, EveryFlagArrives) {
 }
 
 TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
-  const std::vector<std::pair<std::string, std::string>> mistakes = {
-      {"--worker-threads", "-1"},   {"--worker-threads", "many"},     {"--max-message-bytes", "10"},
-      {"--max-queued", "0"},        {"--max-tokens-per-memory", "0"}, {"--recover", "guess"},
-      {"--max-solver-bytes", "-1"}, {"--log-level", "loud"},          {"--max-message-bytes", "2147483648"}};
+  const std::vector<std::pair<std::string, std::string>> mistakes = {{"--worker-threads", "-1"},
+                                                                     {"--worker-threads", "many"},
+                                                                     {"--max-message-bytes", "10"},
+                                                                     {"--max-queued", "0"},
+                                                                     {"--max-tokens-per-memory", "0"},
+                                                                     {"--recover", "guess"},
+                                                                     {"--max-tokens-per-memory", "400001"},
+                                                                     {"--max-solver-bytes", "-1"},
+                                                                     {"--log-level", "loud"},
+                                                                     {"--max-message-bytes", "2147483648"}};
   for (const auto& [option, value] : mistakes) {
     const auto outcome = Parse({"--data-dir", "/d", option, value});
     EXPECT_FALSE(outcome.options.has_value()) << option << " " << value;
