@@ -205,6 +205,7 @@ TEST_F(RecoveryTest, ReadsStatesOfFormatOneAndWritesThoseOfFormatTwo) {
       [](auto* state) { state->mutable_classes()->pop_back(); },
       [](auto* state) { state->mutable_weights()->pop_back(); },
       [](auto* state) { (*state->mutable_fingerprint())[5] ^= 4; },
+      [](auto* state) { state->clear_fingerprint(); },  // so it looks like format 2, with nothing in S and E
   };
   for (const bool solve : {true, false}) {
     options_.recover_by_solving = solve;
