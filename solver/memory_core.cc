@@ -94,25 +94,34 @@ void MemoryCore::StartFromNothing() {
 
 absl::Status MemoryCore::Remove(absl::Span<const std::string> ids) {
   ++counters_.operations;
-  Save();
-  removed_.clear();
-  for (const std::string& id : ids) removed_.push_back(table_.Find(id));
-  bool support_touched = !solved_ || active_.system().empty();
-  for (const std::string& id : ids) support_touched = Erase(id) || support_touched;
-  active_.SetTokens(table_.tokens());
+  const bool unsolved = !solved_ || active_.system().empty();
+  const bool touched = EraseAll(ids);
   absl::Status status;
   if (table_.tokens() == 0) {
     SetEmpty();
-  } else if (support_touched || active_.single_point()) {
+  } else if (touched || unsolved || active_.single_point()) {
     status = Settle();
   } else {
     RefreshStateBounds();
   }
+  ForgetErased(status);
+  return status;
+}
+
+bool MemoryCore::EraseAll(absl::Span<const std::string> ids) {
+  Save();
+  removed_.clear();
+  for (const std::string& id : ids) removed_.push_back(table_.Find(id));
+  bool touched = false;
+  for (const std::string& id : ids) touched = Erase(id) || touched;
+  active_.SetTokens(table_.tokens());
+  return touched;
+}
+
+void MemoryCore::ForgetErased(const absl::Status& status) {
   if (!status.ok()) Restore({}, removed_);
-  // No removed token lives on here.
   removed_.clear();
   saved_.clear();
-  return status;
 }
 
 bool MemoryCore::Insert(const std::shared_ptr<const Token>& token) {
@@ -304,21 +313,14 @@ double MemoryCore::MarginLower(absl::Span<const std::string> ids) const {
 }
 
 absl::Status MemoryCore::Drop(absl::Span<const std::string> ids) {
-  Save();
-  removed_.clear();
-  for (const std::string& id : ids) removed_.push_back(table_.Find(id));
-  bool proof_touched = false;
-  for (const std::string& id : ids) proof_touched = Erase(id) || proof_touched;
-  active_.SetTokens(table_.tokens());
+  const bool proof_touched = EraseAll(ids);
   absl::Status status;
   if (proof_touched && solved_) {
     status = Settle();  // to the same bits
   } else {
     RefreshStateBounds();
   }
-  if (!status.ok()) Restore({}, removed_);
-  removed_.clear();
-  saved_.clear();
+  ForgetErased(status);
   return status;
 }
 

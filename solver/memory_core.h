@@ -64,6 +64,10 @@ class MemoryCore {
   // rests.
   bool Insert(const std::shared_ptr<const Token>& token);
   bool Erase(absl::string_view id);
+  // Saves the state and takes these tokens out; what Erase says of any. ForgetErased ends it: after an error
+  // the state is what it was, and no token that went lives on here.
+  bool EraseAll(absl::Span<const std::string> ids);
+  void ForgetErased(const absl::Status& status);
   void SetEmpty();
   void StartFromNothing();  // takes over what the floating-point solver finds for all tokens
   [[nodiscard]] absl::Status Settle();

@@ -9,10 +9,8 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,6 +21,7 @@
 #include "bench/exactness/report.h"
 #include "bench/exactness/runner.h"
 #include "bench/exactness/vitals.h"
+#include "bench/results.h"
 
 namespace expunge::bench {
 namespace {
@@ -71,17 +70,6 @@ void Declare(CLI::App* app, Arguments* a) {
   app->add_option("--cases", a->cases, "So many cases a regime, whatever --trials says");
 }
 
-// The root of the checkout that the working directory lies in, or the working directory.
-fs::path FindRepository() {
-  std::error_code error;
-  fs::path start = fs::current_path(error);
-  for (fs::path at = start; !at.empty(); at = at.parent_path()) {
-    if (fs::exists(at / "dev", error) && fs::exists(at / "CMakePresets.json", error)) return at;
-    if (at == at.root_path()) break;
-  }
-  return start;
-}
-
 std::string DefaultData() {
   // Before any thread starts.
   const char* const folder = std::getenv("EXPUNGE_DATA");  // NOLINT(concurrency-mt-unsafe)
@@ -119,18 +107,6 @@ std::vector<Row> RunRegimes(const Arguments& arguments, const std::vector<Stay>&
   return rows;
 }
 
-absl::Status WriteJson(const Arguments& arguments, const std::vector<Row>& rows, std::string* path) {
-  const fs::path out =
-      arguments.out.empty() ? FindRepository() / "out" / "exactness.json" : fs::path(arguments.out);
-  std::error_code error;
-  if (out.has_parent_path()) fs::create_directories(out.parent_path(), error);
-  std::ofstream file(out);
-  file << FormatJson(rows, arguments.seed);
-  file.close();
-  *path = out.string();
-  return file.fail() ? absl::UnavailableError(absl::StrCat("cannot write ", *path)) : absl::OkStatus();
-}
-
 void PrintProblems(const Arguments& arguments, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (Passed(row) || !row.findings.problem.has_value()) continue;
@@ -152,14 +128,13 @@ int Run(const Arguments& arguments) {
   const std::vector<Row> rows = RunRegimes(arguments, *stays);
   std::cout << FormatTable(rows) << note << std::flush;
   PrintProblems(arguments, rows);
-  std::string path;
-  const absl::Status written = WriteJson(arguments, rows, &path);
+  const auto written = WriteResults(arguments.out, "exactness", FormatJson(rows, arguments.seed));
   if (!written.ok()) {
-    std::cerr << "exactness_bench: " << written.message() << "\n";
+    std::cerr << "exactness_bench: " << written.status().message() << "\n";
     return kUsage;
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  absl::PrintF("Seed %d, %.0f s. Results: %s\n", arguments.seed, seconds.count(), path);
+  absl::PrintF("Seed %d, %.0f s. Results: %s\n", arguments.seed, seconds.count(), *written);
   const bool passed = !rows.empty() && std::all_of(rows.begin(), rows.end(), Passed);
   return passed ? 0 : kFailed;
 }

@@ -7,12 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/data.h"
+#include "bench/results.h"
 #include "bench/solver/baselines.h"
 #include "bench/solver/history.h"
 #include "bench/solver/libsvm.h"
@@ -33,8 +31,6 @@
 
 namespace expunge::bench {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
@@ -208,29 +204,6 @@ absl::StatusOr<std::vector<Row>> RunAll(const Arguments& arguments) {
   return rows;
 }
 
-// The root of the checkout that the working directory lies in, or the working directory.
-fs::path FindRepository() {
-  std::error_code error;
-  fs::path start = fs::current_path(error);
-  for (fs::path at = start; !at.empty(); at = at.parent_path()) {
-    if (fs::exists(at / "dev", error) && fs::exists(at / "CMakePresets.json", error)) return at;
-    if (at == at.root_path()) break;
-  }
-  return start;
-}
-
-absl::Status WriteJson(const Arguments& arguments, const std::vector<Row>& rows, std::string* path) {
-  const fs::path out =
-      arguments.out.empty() ? FindRepository() / "out" / "solver.json" : fs::path(arguments.out);
-  std::error_code error;
-  if (out.has_parent_path()) fs::create_directories(out.parent_path(), error);
-  std::ofstream file(out);
-  file << FormatJson(rows, arguments.clock());
-  file.close();
-  *path = out.string();
-  return file.fail() ? absl::UnavailableError(absl::StrCat("cannot write ", *path)) : absl::OkStatus();
-}
-
 int Run(Arguments arguments) {
   if (arguments.sizes.empty()) {
     arguments.sizes = {1'000, 10'000};
@@ -243,10 +216,9 @@ int Run(Arguments arguments) {
     return kFailed;
   }
   std::cout << FormatTables(*rows, arguments.clock(), HasLibsvm()) << "\n" << FormatSummary(*rows);
-  std::string path;
-  const absl::Status written = WriteJson(arguments, *rows, &path);
+  const auto written = WriteResults(arguments.out, "solver", FormatJson(*rows, arguments.clock()));
   if (!written.ok()) {
-    std::cerr << "solver_bench: " << written.message() << "\n";
+    std::cerr << "solver_bench: " << written.status().message() << "\n";
     return kUsage;
   }
   bool passed = true;
@@ -259,7 +231,7 @@ int Run(Arguments arguments) {
     passed = passed && row.bits_equal;
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  absl::PrintF("\nSeed %d, %.0f s. Results: %s\n", arguments.seed, seconds.count(), path);
+  absl::PrintF("\nSeed %d, %.0f s. Results: %s\n", arguments.seed, seconds.count(), *written);
   return passed ? 0 : kFailed;
 }
 
