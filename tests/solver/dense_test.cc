@@ -166,6 +166,7 @@ TEST_P(DenseTest, AccumulatedRowsStayWithinTheStatedError) {
 }
 
 TEST(WideVectorsTest, GiveTheBitsOfThePlainLoops) {
+  if (!WideVectors()) GTEST_SKIP() << "this processor has no AVX2 or no FMA: there is nothing to compare";
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
   const size_t m = 37;
@@ -185,7 +186,19 @@ TEST(WideVectorsTest, GiveTheBitsOfThePlainLoops) {
     dense::SolveUpper(l.data(), m, m, solved.data());
     std::vector<double> row(m);
     ApproxKernelRow(x.data(), a.data(), m, m, m, 0.3, row.data());
+    std::vector<double> factor(l.data(), l.data() + m * m);
+    std::vector<double> work(m);
+    dense::RemoveFromFactor(factor.data(), m, m, 5, work.data());
+    std::vector<float> floats(m * m);
+    for (size_t i = 0; i < m * m; ++i) floats[i] = static_cast<float>(a.data()[i]);
+    std::vector<const float*> rows;
+    for (size_t r = 0; r < m; ++r) rows.push_back(&floats[r * m]);
+    std::vector<double> sums(m);
+    dense::AccumulateRows(rows.data(), floats.data(), m, x.data(), 0.7, m, sums.data());
+    dense::AddRow(rows[3], 0.3, m, sums.data());
     hi.insert(hi.end(), lo.begin(), lo.end());
+    hi.insert(hi.end(), factor.begin(), factor.end());
+    hi.insert(hi.end(), sums.begin(), sums.end());
     hi.insert(hi.end(), solved.begin(), solved.end());
     hi.insert(hi.end(), row.begin(), row.end());
     results.push_back(hi);
