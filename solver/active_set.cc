@@ -41,6 +41,7 @@ ActiveSet::ActiveSet(const Config& config, const GroupTable& table, SolverCounte
 
 void ActiveSet::SetTokens(uint64_t tokens) {
   const bool single_point = tokens <= whole_;
+  const bool box_changes = single_point || single_point_;
   if (single_point) {
     fmpz_one(box_.numerator());
     fmpz_set_ui(box_.denominator(), std::max<uint64_t>(tokens, 1));
@@ -50,7 +51,9 @@ void ActiveSet::SetTokens(uint64_t tokens) {
     box_dd_ = c_dd_;
   }
   single_point_ = single_point;
-  for (const uint32_t group : error_) weights_[group] = box_dd_.hi;
+  if (box_changes) {
+    for (const uint32_t group : error_) weights_[group] = box_dd_.hi;
+  }
   system_.SetBox(box_dd_, error_tokens_);
 }
 
@@ -87,12 +90,9 @@ void ActiveSet::GroupLeaves(uint32_t group) {
 
 void ActiveSet::CountChanged(uint32_t group, uint32_t before) {
   const TokenClass token_class = classes_[group];
-  const double change = static_cast<double>(table_.Count(group)) - before;
+  const int64_t change = int64_t{table_.Count(group)} - before;
   if (token_class == TokenClass::kError) {
-    AddToErrorRows(group, change);
-    system_.MoveErrorSums(MarginKernels(group), change);
-    error_tokens_ = static_cast<uint64_t>(static_cast<double>(error_tokens_) + change);
-    system_.SetBox(box_dd_, error_tokens_);
+    ShiftError(group, MarginKernels(group), change);
   } else if (token_class == TokenClass::kMargin) {
     // The matrix has ridge / count on its diagonal: out, and in again.
     const size_t k = MemberIndex(group);
@@ -116,13 +116,19 @@ void ActiveSet::FollowSystem() {
   movement_ *= 1 + 0x1p-40;
 }
 
+// Of one group, with the present masses. Its error is within FError, as that of a pass.
+double ActiveSet::EvaluateF(uint32_t group) const {
+  double f = (error_rows_[group] + (sign_[group] < 0 ? ridge_ : 0)) * box_dd_.hi;
+  for (size_t k = 0; k < system_.size(); ++k) {
+    const double value = rows_.row(system_.groups()[k])[group];
+    f += system_.Count(k) * system_.Weight(k) * value;
+  }
+  return f;
+}
+
 double ActiveSet::ReserveMargin(uint32_t group) {
   if (system_.empty()) return 0;
-  double sum = error_rows_[group] * box_dd_.hi;
-  for (size_t k = 0; k < system_.size(); ++k) {
-    sum += system_.Count(k) * system_.Weight(k) * static_cast<double>(rows_.row(system_.groups()[k])[group]);
-  }
-  f_[group] = sum;
+  const double sum = f_[group] = EvaluateF(group);
   const double level = system_.h().hi;
   return (sum - FError(sum) - level - std::fabs(level) * 0x1p-50 - system_.SlackError()) * (1 - 0x1p-40);
 }
@@ -157,20 +163,22 @@ double ActiveSet::Near(double level, double level_error, std::vector<uint32_t>* 
   return std::max(0.0, (distance - level_error) * (1 - 0x1p-40));
 }
 
+// Correctly rounded kernel values of `group` with `others`.
+void ActiveSet::ComputeKernels(uint32_t group, const std::vector<uint32_t>& others,
+                               std::vector<double>* out) {
+  keys_.resize(others.size());
+  out->resize(others.size());
+  for (size_t i = 0; i < others.size(); ++i) keys_[i] = table_.Key(others[i]);
+  ExactKernels(table_.Key(group), keys_.data(), others.size(), d_, gamma_, out->data());
+}
+
 const double* ActiveSet::MarginKernels(uint32_t group) {
-  const size_t m = system_.size();
-  keys_.resize(m);
-  kernels_.resize(m);
-  for (size_t k = 0; k < m; ++k) keys_[k] = table_.Key(system_.groups()[k]);
-  ExactKernels(table_.Key(group), keys_.data(), m, d_, gamma_, kernels_.data());
+  ComputeKernels(group, system_.groups(), &kernels_);
   return kernels_.data();
 }
 
 DoubleDouble ActiveSet::ErrorSum(uint32_t group) {
-  keys_.resize(error_.size());
-  error_kernels_.resize(error_.size());
-  for (size_t i = 0; i < error_.size(); ++i) keys_[i] = table_.Key(error_[i]);
-  ExactKernels(table_.Key(group), keys_.data(), error_.size(), d_, gamma_, error_kernels_.data());
+  ComputeKernels(group, error_, &error_kernels_);
   DoubleDouble sum;
   for (size_t i = 0; i < error_.size(); ++i) {
     sum = sum + TwoProd(error_kernels_[i], table_.Count(error_[i]));
@@ -179,7 +187,7 @@ DoubleDouble ActiveSet::ErrorSum(uint32_t group) {
 }
 
 DoubleDouble ActiveSet::OtherErrorSum(uint32_t group, double* error) {
-  static_cast<void>(ErrorSum(group));  // for the values
+  ComputeKernels(group, error_, &error_kernels_);
   DoubleDouble sum;
   bool exact = true;
   for (size_t i = 0; i < error_.size(); ++i) {
@@ -227,24 +235,23 @@ void ActiveSet::RebuildErrorRows() {
   }
 }
 
-// `kernels`: with all members of S, as for LeaveError.
-void ActiveSet::JoinError(uint32_t group, const double* kernels) {
-  const uint32_t count = table_.Count(group);
-  SetClass(group, TokenClass::kError);
-  error_.push_back(group);
-  error_tokens_ += count;
-  AddToErrorRows(group, count);
-  system_.MoveErrorSums(kernels, count);
+// All sums over E follow `count` tokens of a group into E, or out of it. `kernels`: with all members of S.
+void ActiveSet::ShiftError(uint32_t group, const double* kernels, int64_t count) {
+  error_tokens_ += static_cast<uint64_t>(count);  // modulo 2^64: also where it is negative
+  AddToErrorRows(group, static_cast<double>(count));
+  system_.MoveErrorSums(kernels, static_cast<double>(count));
   system_.SetBox(box_dd_, error_tokens_);
 }
 
+void ActiveSet::JoinError(uint32_t group, const double* kernels) {
+  SetClass(group, TokenClass::kError);
+  error_.push_back(group);
+  ShiftError(group, kernels, table_.Count(group));
+}
+
 void ActiveSet::LeaveError(uint32_t group, const double* kernels) {
-  const uint32_t count = table_.Count(group);
   error_.erase(std::find(error_.begin(), error_.end(), group));
-  error_tokens_ -= count;
-  AddToErrorRows(group, -static_cast<double>(count));
-  system_.MoveErrorSums(kernels, -static_cast<double>(count));
-  system_.SetBox(box_dd_, error_tokens_);
+  ShiftError(group, kernels, -int64_t{table_.Count(group)});
 }
 
 void ActiveSet::LeaveMargin(size_t k, TokenClass to) {

@@ -50,12 +50,14 @@ class ActiveSet {
   void Move(uint32_t group, TokenClass to);
   // Lets groups outside S enter it together. Cost: O(n d + |S|^2) each.
   void Enter(absl::Span<const uint32_t> groups);
+  // The same for the worst, at most so many. Sorts `violators`: the negative of the violation, and the group.
+  using Violator = std::pair<double, uint32_t>;
+  void EnterWorst(size_t most, std::vector<Violator>* violators);
 
   [[nodiscard]] TokenClass Class(uint32_t group) const { return classes_[group]; }
   [[nodiscard]] double Weight(uint32_t group) const { return weights_[group]; }
   void SetWeight(uint32_t group, double weight) { weights_[group] = weight; }
   [[nodiscard]] const std::vector<uint32_t>& error_groups() const { return error_; }
-  [[nodiscard]] uint64_t error_tokens() const { return error_tokens_; }
   [[nodiscard]] MarginSystem& system() { return system_; }
   [[nodiscard]] const MarginSystem& system() const { return system_; }
   [[nodiscard]] const Rational& box() const { return box_; }
@@ -98,11 +100,14 @@ class ActiveSet {
   bool StepToBound();
   bool EnterViolators();
   bool EnterCandidates();
-  bool EnterWorst();
+  bool EnterFew();
   [[nodiscard]] bool Careful() const;
   void TrimRows();
   void Pass();
   void LeaveMargin(size_t k, TokenClass to);
+  [[nodiscard]] double EvaluateF(uint32_t group) const;
+  void ComputeKernels(uint32_t group, const std::vector<uint32_t>& others, std::vector<double>* out);
+  void ShiftError(uint32_t group, const double* kernels, int64_t count);
   void JoinError(uint32_t group, const double* kernels);
   void LeaveError(uint32_t group, const double* kernels);
   void AddToErrorRows(uint32_t group, double count);
@@ -148,7 +153,7 @@ class ActiveSet {
   std::vector<double> pass_masses_;  // of the last pass
   std::vector<float> row_weights_;
   std::vector<double> reach_;
-  std::vector<std::pair<double, uint32_t>> violators_;
+  std::vector<Violator> violators_;
   std::vector<uint32_t> entering_;
 };
 

@@ -1,7 +1,6 @@
 // The path of the active-set method: how it gets from where it is to an optimum.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "solver/active_set.h"
 #include "solver/dense.h"
@@ -156,7 +155,7 @@ bool ActiveSet::EnterViolators() {
   }
   if (nearly > kCandidates) candidate_distance_ *= 0.75;
   if (nearly < kCandidates / 2) candidate_distance_ = std::max(candidate_distance_ * 1.5, 0x1p-20 * level);
-  return EnterWorst();
+  return EnterFew();
 }
 
 // The same for the candidates of the last pass alone, which needs no pass: violators are often among them.
@@ -168,31 +167,33 @@ bool ActiveSet::EnterCandidates() {
   violators_.clear();
   for (const uint32_t j : candidates_) {
     if (sign_[j] == 0) continue;
-    double f = (error_rows_[j] + (sign_[j] < 0 ? ridge_ : 0)) * box_dd_.hi;
-    for (size_t k = 0; k < system_.size(); ++k) {
-      const double value = rows_.row(system_.groups()[k])[j];
-      f += system_.Count(k) * system_.Weight(k) * value;
-    }
+    const double f = EvaluateF(j);
     const double violation = sign_[j] * (level - f);
     if (violation > constant + FError(f)) violators_.emplace_back(-violation, j);
   }
-  return EnterWorst();
+  return EnterFew();
 }
 
 // Steps of length zero come in a row: one violator at a time then, the first in order (Bland).
 bool ActiveSet::Careful() const { return stalled_ > 20 + system_.size(); }
 
-bool ActiveSet::EnterWorst() {
+bool ActiveSet::EnterFew() {
   if (violators_.empty()) return false;
-  const size_t entries = Careful() ? 1 : std::min(kEntries, violators_.size());
-  if (!Careful()) {
-    std::partial_sort(violators_.begin(), violators_.begin() + static_cast<ptrdiff_t>(entries),
-                      violators_.end());
+  if (Careful()) {
+    Enter({&violators_.front().second, 1});
+  } else {
+    EnterWorst(kEntries, &violators_);
   }
-  entering_.clear();
-  for (size_t k = 0; k < entries; ++k) entering_.push_back(violators_[k].second);
-  Enter(entering_);
   return true;
+}
+
+void ActiveSet::EnterWorst(size_t most, std::vector<Violator>* violators) {
+  const size_t entries = std::min(most, violators->size());
+  std::partial_sort(violators->begin(), violators->begin() + static_cast<ptrdiff_t>(entries),
+                    violators->end());
+  entering_.clear();
+  for (size_t k = 0; k < entries; ++k) entering_.push_back((*violators)[k].second);
+  Enter(entering_);
 }
 
 }  // namespace expunge::solver

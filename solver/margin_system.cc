@@ -1,10 +1,8 @@
 #include "solver/margin_system.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "solver/dense.h"
@@ -165,17 +163,16 @@ void MarginSystem::SetBox(DoubleDouble box, uint64_t error_tokens) {
   for (std::vector<double>* x : {&e_hi_, &e_lo_, &e_error_}) std::fill(x->begin(), x->end(), 0.0);
 }
 
-void MarginSystem::SetWeight(size_t k, double weight) {
-  a_hi_[k] = weight;
-  a_lo_[k] = 0;
+void MarginSystem::Precondition(double* x) const {
+  dense::SolveLower(factor_.data(), stride_, size(), x);
+  dense::SolveUpper(factor_.data(), stride_, size(), x);
 }
 
 void MarginSystem::UpdateOnes() {
   if (ones_fresh_) return;
   const size_t m = size();
   std::fill_n(ones_.begin(), m, 1.0);
-  dense::SolveLower(factor_.data(), stride_, m, ones_.data());
-  dense::SolveUpper(factor_.data(), stride_, m, ones_.data());
+  Precondition(ones_.data());
   ones_sum_ = 0;
   for (size_t k = 0; k < m; ++k) ones_sum_ += ones_[k];
   ones_fresh_ = true;
@@ -200,18 +197,17 @@ void MarginSystem::EvaluateResidual() {
                           r_lo_.data());
 }
 
-// With M dmu - dh 1 = r, 1'dmu = sigma: dh = (sigma - 1'M^-1 r) / 1'M^-1 1, dmu = M^-1 r + dh M^-1 1.
 double MarginSystem::Improve() {
   EvaluateResidual();
   return Step();
 }
 
+// With M dmu - dh 1 = r, 1'dmu = sigma: dh = (sigma - 1'M^-1 r) / 1'M^-1 1, dmu = M^-1 r + dh M^-1 1.
 double MarginSystem::Step() {
   const size_t m = size();
   UpdateOnes();
   std::copy_n(r_hi_.begin(), m, work_.begin());
-  dense::SolveLower(factor_.data(), stride_, m, work_.data());
-  dense::SolveUpper(factor_.data(), stride_, m, work_.data());
+  Precondition(work_.data());
   double sum = 0;
   for (size_t k = 0; k < m; ++k) sum += work_[k];
   const double dh = (sigma_ - sum) / ones_sum_;
@@ -244,10 +240,8 @@ void MarginSystem::BoundFromResidual(double lambda) {
 
 bool MarginSystem::Prove() {
   const size_t m = size();
-  double most = 0;
-  for (const double count : counts_) most = std::max(most, count);
   // Removing rows and columns does not lower the smallest eigenvalue (Cauchy's interlacing).
-  const double lambda = std::max(lambda_, (ridge_ / most - static_cast<double>(m) * 0x1p-54) * (1 - 0x1p-50));
+  const double lambda = std::max(lambda_, AprioriEigenvalue());
   std::fill_n(weight_error_.begin(), m, kInfinity);
   h_error_ = slack_error_ = kInfinity;
   if (!(lambda > 0)) return false;
@@ -292,35 +286,33 @@ void MarginSystem::BoundResidual() {
                  kOutward;
 }
 
-void MarginSystem::TightenByEigenvalue() {
-  const auto m = static_cast<Eigen::Index>(size());
-  Eigen::MatrixXd matrix(m, m);
+double MarginSystem::AprioriEigenvalue() const {
   double most = 0;
-  for (Eigen::Index j = 0; j < m; ++j) {
-    const auto column = static_cast<size_t>(j);
-    std::copy_n(Column(&kernel_, column), size(), &matrix(0, j));
-    matrix(j, j) = 1 + ridge_ / counts_[column];
-    most = std::max(most, counts_[column]);
-  }
-  const double floor = (ridge_ / most - static_cast<double>(m) * 0x1p-54) * (1 - 0x1p-50);
-  const Eigen::Map<const Eigen::MatrixXd, 0, Eigen::OuterStride<>> factor(
-      factor_.data(), m, m, Eigen::OuterStride<>(static_cast<Eigen::Index>(stride_)));
-  lambda_ = std::max(lambda_, EigenvalueLowerBound(matrix, factor, floor));
+  for (const double count : counts_) most = std::max(most, count);
+  return (ridge_ / most - static_cast<double>(size()) * 0x1p-54) * (1 - 0x1p-50);
+}
+
+Eigen::MatrixXd MarginSystem::Matrix() const {
+  const auto m = static_cast<Eigen::Index>(size());
+  Eigen::MatrixXd matrix = ConstMatrixMap(kernel_.data(), m, m, Stride());
+  for (Eigen::Index k = 0; k < m; ++k) matrix(k, k) = 1 + ridge_ / counts_[static_cast<size_t>(k)];
+  return matrix;
+}
+
+MarginSystem::ConstMatrixMap MarginSystem::Factor() const {
+  const auto m = static_cast<Eigen::Index>(size());
+  return {factor_.data(), m, m, Stride()};
+}
+
+void MarginSystem::TightenByEigenvalue() {
+  const double floor = AprioriEigenvalue();
+  lambda_ = std::max(lambda_, EigenvalueLowerBound(Matrix(), Factor(), floor));
   if (lambda_ > floor) BoundFromResidual(lambda_);
 }
 
 void MarginSystem::TightenByInverse() {
-  const auto m = static_cast<Eigen::Index>(size());
-  Eigen::MatrixXd matrix(m, m);
-  for (Eigen::Index j = 0; j < m; ++j) {
-    const auto column = static_cast<size_t>(j);
-    std::copy_n(Column(&kernel_, column), size(), &matrix(0, j));
-    matrix(j, j) = 1 + ridge_ / counts_[column];
-  }
-  const Eigen::Map<const Eigen::MatrixXd, 0, Eigen::OuterStride<>> factor(
-      factor_.data(), m, m, Eigen::OuterStride<>(static_cast<Eigen::Index>(stride_)));
-  const std::vector<double> r_upper(r_upper_.begin(), r_upper_.begin() + m);
-  const ComponentwiseError error = BoundComponents(matrix, factor, r_upper, sigma_upper_);
+  const std::vector<double> r_upper(r_upper_.begin(), r_upper_.begin() + static_cast<ptrdiff_t>(size()));
+  const ComponentwiseError error = BoundComponents(Matrix(), Factor(), r_upper, sigma_upper_);
   if (error.x.empty()) return;
   double sum = 0;
   for (size_t k = 0; k < size(); ++k) {
@@ -386,8 +378,7 @@ void MarginSystem::SolveBordered(absl::Span<const double> rhs, double mass, absl
   std::vector<double> hi(m);
   std::vector<double> lo(m);
   std::vector<double> ones(m, 1.0);
-  dense::SolveLower(factor_.data(), stride_, m, ones.data());
-  dense::SolveUpper(factor_.data(), stride_, m, ones.data());
+  Precondition(ones.data());
   double t = 0;
   for (const double x : ones) t += x;
   std::fill(z.begin(), z.end(), 0.0);
@@ -407,8 +398,7 @@ void MarginSystem::SolveBordered(absl::Span<const double> rhs, double mass, absl
     for (const double x : hi) norm = std::max(norm, std::fabs(x));
     if (!(norm < 0.5 * before)) break;
     before = norm;
-    dense::SolveLower(factor_.data(), stride_, m, hi.data());
-    dense::SolveUpper(factor_.data(), stride_, m, hi.data());
+    Precondition(hi.data());
     double sum = 0;
     for (const double x : hi) sum += x;
     const double delta = (sigma.hi - sum) / t;

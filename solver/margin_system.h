@@ -10,6 +10,7 @@
 #ifndef EXPUNGE_SOLVER_MARGIN_SYSTEM_H_
 #define EXPUNGE_SOLVER_MARGIN_SYSTEM_H_
 
+#include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,7 +63,6 @@ class MarginSystem {
   // C_n less the weight. A weight can differ from C_n by less than a double shows.
   [[nodiscard]] double Room(size_t k) const { return (box_ - DoubleDouble{a_hi_[k], a_lo_[k]}).hi; }
   [[nodiscard]] DoubleDouble h() const { return h_; }
-  void SetWeight(size_t k, double weight);  // where the next Improve starts
 
   // Improves until the a priori bound of the error no longer halves. False if there is none.
   bool Prove();
@@ -90,8 +90,16 @@ class MarginSystem {
  private:
   void Reserve(size_t size);
   void Refactor();
-  void Wipe(size_t k);  // row and column k of the matrices, entry k of the work vectors
-  void UpdateOnes();    // u = M^-1 1
+  void Wipe(size_t k);                 // row and column k of the matrices, entry k of the work vectors
+  void UpdateOnes();                   // u = M^-1 1
+  void Precondition(double* x) const;  // x := (L L')^-1 x
+  [[nodiscard]] double AprioriEigenvalue() const;  // <= the smallest eigenvalue of M
+  using ConstMatrixMap = Eigen::Map<const Eigen::MatrixXd, 0, Eigen::OuterStride<>>;
+  [[nodiscard]] Eigen::OuterStride<> Stride() const {
+    return Eigen::OuterStride<>(static_cast<Eigen::Index>(stride_));
+  }
+  [[nodiscard]] Eigen::MatrixXd Matrix() const;  // M, its diagonal rounded
+  [[nodiscard]] ConstMatrixMap Factor() const;
   void EvaluateResidual();
   double Step();         // Newton's, from the residual
   void BoundResidual();  // r_upper_, r_norm_upper_, sigma_upper_

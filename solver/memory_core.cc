@@ -58,23 +58,23 @@ absl::Status MemoryCore::Add(const TokenList& tokens) {
   if (tokens.size() > kSmallBatch && tokens.size() > before / 4 && !active_.single_point()) {
     StartFromNothing();
     status = Settle();
-  } else {
-    double margin = kInfinity;
-    for (size_t i = 0; i < fresh_.size() && !support_touched; ++i) {
-      margin = std::min(margin, active_.ReserveMargin(fresh_[i]));
-      support_touched = !(margin > 0);
-    }
-    if (!support_touched) {
-      // All stay in reserve, proven: nothing else changes.
-      proof_.margin_lower = std::min(proof_.margin_lower, 2 * margin);
-      RefreshStateBounds();
-    } else {
-      status = Settle();
-    }
+  } else if (support_touched || !FreshStayInReserve()) {
+    status = Settle();
   }
   if (!status.ok()) Restore(tokens, {});
   saved_.clear();
   return status;
+}
+
+bool MemoryCore::FreshStayInReserve() {
+  double margin = kInfinity;
+  for (const uint32_t group : fresh_) {
+    margin = std::min(margin, active_.ReserveMargin(group));
+    if (!(margin > 0)) return false;
+  }
+  proof_.margin_lower = std::min(proof_.margin_lower, 2 * margin);
+  RefreshStateBounds();
+  return true;
 }
 
 void MemoryCore::StartFromNothing() {

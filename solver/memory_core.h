@@ -69,6 +69,8 @@ class MemoryCore {
   bool EraseAll(absl::Span<const std::string> ids);
   void ForgetErased(const absl::Status& status);
   void SetEmpty();
+  // Whether all new groups provably stay in reserve; then nothing else changes, and the proof covers them.
+  bool FreshStayInReserve();
   void StartFromNothing();  // takes over what the floating-point solver finds for all tokens
   [[nodiscard]] absl::Status Settle();
   [[nodiscard]] bool SettleFast();

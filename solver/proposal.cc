@@ -244,10 +244,15 @@ class Proposer {
     return stalled_ < 64;
   }
 
-  // Tokens outside S that violate the KKT conditions, with the negative of their violation.
-  std::vector<std::pair<double, uint32_t>> Violators(double h) {
+  // gradient_ = Ha.
+  void RefreshGradient() {
     gradient_ = error_part_;
     for (const uint32_t i : partition_.margin) AddRow(i, weights_[i], &gradient_);
+  }
+
+  // Tokens outside S that violate the KKT conditions, with the negative of their violation.
+  std::vector<std::pair<double, uint32_t>> Violators(double h) {
+    RefreshGradient();
     std::vector<std::pair<double, uint32_t>> violators;
     for (uint32_t j = 0; j < n_; ++j) {
       if (partition_.classes[j] == TokenClass::kMargin) continue;
@@ -261,16 +266,11 @@ class Proposer {
   // Lets the worst tokens outside S enter it; false if none violates the KKT conditions. h = NaN: S is empty,
   // and the worst pair enters.
   bool EnterViolators(double h, size_t entries) {
-    gradient_ = error_part_;
-    for (const uint32_t i : partition_.margin) AddRow(i, weights_[i], &gradient_);
-    if (std::isnan(h)) return EnterPair();
-    std::vector<std::pair<double, uint32_t>> violators;
-    for (uint32_t j = 0; j < n_; ++j) {
-      if (partition_.classes[j] == TokenClass::kMargin) continue;
-      const double slack = gradient_[j] - h;
-      const double violation = partition_.classes[j] == TokenClass::kReserve ? -slack : slack;
-      if (violation > kActiveTolerance) violators.emplace_back(-violation, j);
+    if (std::isnan(h)) {
+      RefreshGradient();
+      return EnterPair();
     }
+    std::vector<std::pair<double, uint32_t>> violators = Violators(h);
     if (violators.empty()) return false;
     entries = std::min(entries, violators.size());
     std::partial_sort(violators.begin(), violators.begin() + static_cast<ptrdiff_t>(entries),

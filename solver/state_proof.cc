@@ -187,8 +187,7 @@ bool StateProof::ProveVertex(double* rho, Proof* proof) {
   const auto highest = FindExact(high, +1);
   const auto lowest = FindExact(low, -1);
   if (lowest.has_value() && arf_cmp(highest->value, lowest->value) > 0) {
-    entering_ = {highest->token, lowest->token};
-    active_.Enter(entering_);
+    active_.Enter({highest->token, lowest->token});
     return false;
   }
   const Vertex vertex = ConcludeVertex(active_.box(), *highest, lowest);
@@ -266,12 +265,7 @@ bool StateProof::EnterViolators(Proof* proof) {
     proof->strict = proof->strict && slack.sign != 0;
   }
   if (violators_.empty()) return false;
-  const size_t entries = std::min(std::max(kEntries, violators_.size() / 4), violators_.size());
-  std::partial_sort(violators_.begin(), violators_.begin() + static_cast<ptrdiff_t>(entries),
-                    violators_.end());
-  entering_.clear();
-  for (size_t k = 0; k < entries; ++k) entering_.push_back(violators_[k].second);
-  active_.Enter(entering_);
+  active_.EnterWorst(std::max(kEntries, violators_.size() / 4), &violators_);
   return true;
 }
 

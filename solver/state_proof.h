@@ -75,8 +75,7 @@ class StateProof {
   std::vector<double> near_slacks_;
   std::vector<Contender> contenders_;
   std::vector<std::pair<uint32_t, TokenClass>> moves_;
-  std::vector<std::pair<double, uint32_t>> violators_;
-  std::vector<uint32_t> entering_;
+  std::vector<ActiveSet::Violator> violators_;
 };
 
 }  // namespace expunge::solver
