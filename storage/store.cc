@@ -192,6 +192,8 @@ absl::Status Store::Scan(
   return FromRocks(cursor->status(), "scan records");
 }
 
+uint64_t Store::sequence() const { return impl_->database->GetLatestSequenceNumber(); }
+
 bool Store::writable() const { return !impl_->failed; }
 
 }  // namespace expunge::storage

@@ -82,6 +82,19 @@ class Store {
       Table table, absl::string_view prefix, absl::string_view first,
       const std::function<bool(absl::string_view key, absl::string_view value)>& visit) const;
 
+  // RocksDB's number of the last change that is in the database: it rises with every Commit, survives
+  // restarts, and is lower in an older copy of the directory.
+  [[nodiscard]] uint64_t sequence() const;
+
+  // Makes sure that no file of the database holds anything that was deleted or overwritten by a Commit that
+  // returned before this call: flushes every column family, rewrites every table file down to the last level
+  // (the default moves files and leaves their bytes), begins a new MANIFEST, and removes the old logs.
+  // Commits and reads go on meanwhile. What the file system and the drive keep of freed blocks is beyond it
+  // (docs/threat_model.md). Cost: the database is read and written once; while it runs, up to its size again
+  // on the disk. Returns: kStorageFailed if it could not be done, or a file that must go is still there (a
+  // reader holds it): the claim must not be made, and the call may be repeated.
+  [[nodiscard]] absl::Status EraseDeletedBytes();
+
   // False after a failed Commit: read-only until reopened.
   [[nodiscard]] bool writable() const;
 
