@@ -27,6 +27,12 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env) {
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.track_and_verify_wals_in_manifest = true;
   options.max_total_wal_size = 16 * kMiB;
+  // Every change begins a new MANIFEST: keys of tables that are gone don't stay in it (erase_bytes.h).
+  options.max_manifest_file_size = 1;
+  // A log goes when its tables are flushed: neither kept in an archive nor written over.
+  options.WAL_ttl_seconds = 0;
+  options.WAL_size_limit_MB = 0;
+  options.recycle_log_file_num = 0;
   options.allow_mmap_reads = false;
   options.allow_mmap_writes = false;
   options.max_open_files = 256;
@@ -49,7 +55,8 @@ rocksdb::ColumnFamilyOptions FamilyOptions() {
   options.paranoid_file_checks = true;
   rocksdb::BlockBasedTableOptions table;
   table.checksum = rocksdb::kXXH3;
-  table.block_cache = rocksdb::NewLRUCache(4 * kMiB);
+  // Lookups don't fill a cache, but the checks of new files would, and keep deleted records in memory.
+  table.no_block_cache = true;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }

@@ -4,6 +4,7 @@
 #include <rocksdb/write_batch.h>
 
 #include <atomic>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/status_macros.h"
 #include "storage/database_options.h"
 #include "storage/directory.h"
+#include "storage/erase_bytes.h"
 #include "storage/rocks_status.h"
 
 namespace expunge::storage {
@@ -119,10 +121,17 @@ struct Store::Impl {
     return FromRocks(opened, "open the database");
   }
 
+  [[nodiscard]] absl::Status CheckWritable() const {
+    if (!failed) return absl::OkStatus();
+    return MakeError(Reason::kStorageFailed, "",
+                     "an earlier write failed: the data is read-only until the server is restarted");
+  }
+
   DirectoryLock lock;  // released last
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
   std::atomic<bool> failed = false;
+  std::mutex erasing;
 };
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -151,10 +160,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, cons
 }
 
 absl::Status Store::Commit(Transaction transaction) {
-  if (!writable()) {
-    return MakeError(Reason::kStorageFailed, "",
-                     "an earlier write failed: the data is read-only until the server is restarted");
-  }
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  // A log that holds nothing but empty batches would never be replaced: no table has anything to flush.
+  if (transaction.impl_->changes.empty()) return absl::OkStatus();
   // The last argument makes RocksDB carry 8 bytes of checksum with every entry from here to the log.
   rocksdb::WriteBatch batch(0, 0, 8, 0);
   rocksdb::Status status;
@@ -193,6 +201,12 @@ absl::Status Store::Scan(
 }
 
 uint64_t Store::sequence() const { return impl_->database->GetLatestSequenceNumber(); }
+
+absl::Status Store::EraseDeletedBytes() {
+  const std::lock_guard<std::mutex> one_at_a_time(impl_->erasing);
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  return storage::EraseDeletedBytes(*impl_->database, impl_->handles);
+}
 
 bool Store::writable() const { return !impl_->failed; }
 
