@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "certificate/claims.h"
 #include "certificate/forms.h"
 #include "certificate/json_text.h"
@@ -24,7 +26,7 @@ struct Field {
 };
 
 // Exactly these fields, each of its form.
-bool IsObject(const json& value, std::initializer_list<Field> fields) {
+bool IsObject(const json& value, absl::Span<const Field> fields) {
   if (!value.is_object() || value.size() != fields.size()) return false;
   return std::all_of(fields.begin(), fields.end(), [&value](const Field& field) {
     const auto found = value.find(field.name);
@@ -136,11 +138,23 @@ bool IsExactness(const json& value) {
                           {"boundary", &IsText}});
 }
 
-bool IsErasure(const json& value) {
-  return IsObject(value, {{"method", &Is<kErasureMethod>},
-                          {"stage", &Is<kErasureStage>},
+bool IsKeyDestruction(const json& value) {
+  return IsObject(value, {{"method", &Is<kKeyDestruction>},
+                          {"stage", &Is<kKeyDestroyed>},
                           {"custody", &IsText},
                           {"residuals", &IsTexts}});
+}
+
+bool IsPhysicalPurge(const json& value) {
+  return IsObject(value, {{"method", &Is<kKeyDestructionAndFileRewrite>},
+                          {"stage", &Is<kPhysicallyPurged>},
+                          {"purged", &IsTime},
+                          {"custody", &IsText},
+                          {"residuals", &IsTexts}});
+}
+
+bool IsCompletes(const json& value) {
+  return IsObject(value, {{"sequence", &IsPositiveCount}, {"payloadSha256", &IsDigest}});
 }
 
 bool IsStatePredicate(const json& value) {
@@ -155,20 +169,18 @@ bool IsStatePredicate(const json& value) {
                           {"notClaimed", &IsTexts}});
 }
 
-bool IsRemovalPredicate(const json& value) {
-  return IsObject(value, {{"issuer", &IsIssuer},
-                          {"kind", &IsKind},
-                          {"issued", &IsTime},
-                          {"request", &IsRemovalRequest},
-                          {"memory", &IsMemory},
-                          {"algorithm", &IsAlgorithm},
-                          {"before", &IsState},
-                          {"after", &IsState},
-                          {"removed", &IsRemovedList},
-                          {"removedCount", &IsCount},
-                          {"exactness", &IsExactness},
-                          {"erasure", &IsErasure},
-                          {"notClaimed", &IsTexts}});
+// `completing`: the second certificate of a removal.
+bool IsRemovalPredicate(const json& predicate, bool completing) {
+  std::vector<Field> fields = {
+      {"issuer", &IsIssuer},       {"kind", &IsKind},
+      {"issued", &IsTime},         {"request", &IsRemovalRequest},
+      {"memory", &IsMemory},       {"algorithm", &IsAlgorithm},
+      {"before", &IsState},        {"after", &IsState},
+      {"removed", &IsRemovedList}, {"removedCount", &IsCount},
+      {"exactness", &IsExactness}, {"erasure", completing ? &IsPhysicalPurge : &IsKeyDestruction},
+      {"notClaimed", &IsTexts}};
+  if (completing) fields.push_back({"completes", &IsCompletes});
+  return IsObject(predicate, fields);
 }
 
 // ---- What the fields say about each other. REQUIRES, for all below: the objects have their form. ----
@@ -194,6 +206,16 @@ bool ChainIsConsistent(const json& memory) {
   const bool first = CountOf(memory["sequence"]) == 1;
   const bool follows_nothing = memory["previousPayloadSha256"] == std::string(64, '0');
   return first == follows_nothing;
+}
+
+// What is completed stands earlier in the memory's chain.
+bool CompletionIsConsistent(const json& predicate) {
+  const json& completes = predicate["completes"];
+  const json& memory = predicate["memory"];
+  const uint64_t first = CountOf(completes["sequence"]);
+  const uint64_t sequence = CountOf(memory["sequence"]);
+  if (first >= sequence) return false;
+  return first + 1 < sequence || completes["payloadSha256"] == memory["previousPayloadSha256"];
 }
 
 bool SubjectIsConsistent(const json& subject, const json& predicate) {
@@ -232,10 +254,11 @@ bool StatementIsWellFormed(const json& statement) {
   const auto kind = predicate.find("kind");
   if (kind == predicate.end()) return false;
   const bool removal = *kind != "STATE";
-  if (removal ? !IsRemovalPredicate(predicate) : !IsStatePredicate(predicate)) return false;
+  const bool completing = removal && predicate.contains("completes");
+  if (removal ? !IsRemovalPredicate(predicate, completing) : !IsStatePredicate(predicate)) return false;
   return CountsAddUp(predicate["after"]) && ChainIsConsistent(predicate["memory"]) &&
          SubjectIsConsistent(statement["subject"][0], predicate) &&
-         (!removal || RemovalIsConsistent(predicate));
+         (!removal || RemovalIsConsistent(predicate)) && (!completing || CompletionIsConsistent(predicate));
 }
 
 bool IsAny(const json&) { return true; }

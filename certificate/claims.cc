@@ -5,23 +5,36 @@
 namespace expunge::certificate {
 namespace {
 
-constexpr std::array<absl::string_view, 3> kResiduals = {
-    "The removal is one synced batch of the database. Until the database compacts the files that hold them, "
-    "the bytes of removed tokens may remain in database files and in the write-ahead log, readable to "
-    "whoever "
-    "can read those files. No time is promised.",
-    "Backups, snapshots and replicas of the data directory made before the removal still hold the removed "
-    "tokens.",
-    "Freed memory of the running service is not wiped.",
-};
+constexpr absl::string_view kSealedBytes =
+    "Sealed bytes of what was removed may remain in database files and logs until these are rewritten. "
+    "Without the destroyed keys they cannot be read. A second certificate, of stage PHYSICALLY_PURGED, "
+    "says when these files were rewritten.";
+constexpr absl::string_view kBackups =
+    "Backups and snapshots of the key vault made before the removal still hold the keys. Together with "
+    "the master key and sealed bytes of that time they open what was removed.";
+constexpr absl::string_view kFreedBlocks =
+    "Blocks that a file system or a drive freed or remapped, and did not overwrite, may hold old slots of "
+    "the key vault and old sealed bytes. With the vault's master key these open what was removed.";
+constexpr absl::string_view kProcessMemory =
+    "Memory of the running service: destroyed keys are wiped from it, but copies of removed tokens in "
+    "buffers of the RPC library, of protobuf and of the allocator cannot be, and stay until that memory "
+    "is used again or the process ends.";
+constexpr absl::string_view kLedger =
+    "The service keeps its certificates and a ledger of removals. They name removed tokens by keyed "
+    "hashes alone.";
+
+constexpr std::array<absl::string_view, 5> kResidualsOfDestroyedKeys = {kSealedBytes, kBackups, kFreedBlocks,
+                                                                        kProcessMemory, kLedger};
+constexpr std::array<absl::string_view, 4> kResidualsOfPurgedFiles = {kBackups, kFreedBlocks, kProcessMemory,
+                                                                      kLedger};
 
 constexpr std::array<absl::string_view, 5> kNotClaimedAfterRemoval = {
     "Answers given before the removal: what was read from the memory earlier is not called back.",
     "Copies outside this service, such as the data from which the tokens were made.",
-    "Bytes on storage media, including blocks that a file system or a drive has freed but not overwritten.",
+    "What storage media keep below the files: blocks freed or remapped, and not overwritten.",
     "Swap space, core dumps and hibernation images of the machine.",
-    "Influence that entered other tokens' vectors before they came here, such as embeddings computed in a "
-    "context that held the removed data.",
+    "Influence that entered other tokens' vectors before they came here, such as embeddings computed in "
+    "a context that held the removed data.",
 };
 
 constexpr std::array<absl::string_view, 3> kNotClaimedOfState = {
@@ -37,34 +50,34 @@ absl::string_view ExactnessReference(Kind kind) {
     case Kind::kDeletion:
     case Kind::kPurge:
       return "The state after is, bit for bit, that of the same memory, under the same configuration and "
-             "with "
-             "the same retained tokens, to which the removed tokens were never added.";
+             "with the same retained tokens, to which the removed tokens were never added.";
     case Kind::kMemoryDeletion:
-      return "The state after is, bit for bit, that of a memory of the same configuration to which no token "
-             "was ever added.";
+      return "The state after is, bit for bit, that of a memory of the same configuration to which no "
+             "token was ever added.";
     case Kind::kState:
-      return "The state is, bit for bit, the canonical state of the tokens that the memory holds, whatever "
-             "was "
-             "added and removed before.";
+      return "The state is, bit for bit, the canonical state of the tokens that the memory holds, "
+             "whatever was added and removed before.";
   }
   return "";
 }
 
 absl::string_view ExactnessArithmetic() {
   return "Each kernel value is the double nearest to the real number. The problem over these doubles has "
-         "exactly one solution, because the ridge exceeds n 2^-54 for n tokens. Every class and the rounding "
-         "of every weight and of rho are proven by verified error bounds in double-double arithmetic, beyond "
-         "that in ball arithmetic, and exact ties in rational arithmetic. All bounds under \"proof\" are "
-         "rounded outward.";
+         "exactly one solution, because the ridge exceeds n 2^-54 for n tokens. Every class and the "
+         "rounding of every weight and of rho are proven by verified error bounds in double-double "
+         "arithmetic, beyond that in ball arithmetic, and exact ties in rational arithmetic. All bounds "
+         "under \"proof\" are rounded outward.";
 }
 
 absl::string_view ExactnessBoundary() {
-  return "The claim covers the memory's mathematical state (configuration, tokens, classes, weights, rho) "
-         "and "
-         "every answer computed from it. It says nothing of the bytes on storage media.";
+  return "The claim covers the memory's mathematical state (configuration, tokens, classes, weights, "
+         "rho) and every answer computed from it. Of stored bytes it says nothing: after a removal, "
+         "\"erasure\" does.";
 }
 
-absl::Span<const absl::string_view> Residuals() { return kResiduals; }
+absl::Span<const absl::string_view> ResidualsOfDestroyedKeys() { return kResidualsOfDestroyedKeys; }
+
+absl::Span<const absl::string_view> ResidualsOfPurgedFiles() { return kResidualsOfPurgedFiles; }
 
 absl::Span<const absl::string_view> NotClaimed(Kind kind) {
   if (kind == Kind::kState) return kNotClaimedOfState;

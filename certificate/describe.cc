@@ -103,6 +103,22 @@ void Summary(const json& predicate, Page* page) {
     page->Paragraph("These are all tokens of this memory that named the data subject of the request.");
 }
 
+// How far the erasure of the bytes has come.
+void Stage(const json& predicate, Page* page) {
+  const auto completes = predicate.find("completes");
+  if (completes == predicate.end()) {
+    page->Paragraph(
+        "The keys of what was removed are destroyed. Its sealed bytes, which cannot be read without them, "
+        "may remain in files until a second certificate says that these were rewritten.");
+    return;
+  }
+  page->Paragraph(absl::StrCat(
+      "This is the second certificate of this removal. It completes certificate no. ",
+      Text((*completes)["sequence"]), " of this memory: the keys of what was removed are destroyed, and by ",
+      Text(predicate["erasure"]["purged"]),
+      " all database files that held its sealed bytes were rewritten or removed."));
+}
+
 void Request(const json& predicate, Page* page) {
   const json& request = predicate["request"];
   page->Heading("Request");
@@ -128,6 +144,10 @@ void Memory(const json& predicate, Page* page) {
   page->Line("follows", IsZero(memory["previousPayloadSha256"])
                             ? std::string("nothing: the first certificate of this memory")
                             : absl::StrCat("payload with SHA-256 ", Text(memory["previousPayloadSha256"])));
+  if (const auto completes = predicate.find("completes"); completes != predicate.end()) {
+    page->Line("completes", absl::StrCat("no. ", Text((*completes)["sequence"]), ", payload with SHA-256 ",
+                                         Text((*completes)["payloadSha256"])));
+  }
   page->Line("what it computes",
              absl::StrCat(Text(algorithm["name"]), ", kernel ", Text(algorithm["kernel"]), ", gamma ",
                           Approximately(algorithm["gamma"]), ", box bound ", Text(algorithm["boxBound"]),
@@ -196,6 +216,7 @@ void Claims(const json& predicate, Page* page) {
     const json& erasure = predicate["erasure"];
     page->Heading("What has become of the bytes");
     page->Line("stage", Text(erasure["stage"]));
+    if (erasure.contains("purged")) page->Line("files purged", Text(erasure["purged"]));
     page->Line("method", Text(erasure["method"]));
     page->Line("custody of keys", Text(erasure["custody"]));
     for (const json& residual : erasure["residuals"]) page->Item(Text(residual));
@@ -223,6 +244,7 @@ absl::StatusOr<std::string> DescribePayload(absl::string_view payload) {
   const json& predicate = (*statement)["predicate"];
   Page page;
   Summary(predicate, &page);
+  if (predicate.contains("erasure")) Stage(predicate, &page);
   Request(predicate, &page);
   Memory(predicate, &page);
   if (predicate.contains("removed")) {

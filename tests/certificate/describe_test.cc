@@ -43,8 +43,8 @@ TEST(DescribePayloadTest, SaysWhatIsNotClaimedAndWhatMayRemain) {
   for (const Kind kind : {Kind::kDeletion, Kind::kPurge, Kind::kMemoryDeletion}) {
     const std::string text = Unwrapped(Describe(FixedStatement(kind)));
     EXPECT_THAT(text, HasSubstr("What is not claimed"));
-    EXPECT_THAT(text, HasSubstr("LOGICALLY_REMOVED"));
-    EXPECT_THAT(text, HasSubstr("may remain in database files and in the write-ahead log"));
+    EXPECT_THAT(text, HasSubstr("KEY_DESTROYED"));
+    EXPECT_THAT(text, HasSubstr("may remain in database files and logs until these are rewritten"));
     EXPECT_THAT(text, HasSubstr("Swap space"));
   }
   EXPECT_THAT(Describe(FixedStatement(Kind::kState)), Not(HasSubstr("removed from the memory")));
@@ -83,7 +83,8 @@ TEST(DescribePayloadTest, StaysShortForManyTokens) {
 
 TEST(DescribePayloadTest, KeepsToTheWidthOfATerminal) {
   for (const testing::GoldenCase& golden : testing::kGoldenCases) {
-    for (const absl::string_view line : absl::StrSplit(Describe(FixedStatement(golden.kind)), '\n')) {
+    for (const absl::string_view line :
+         absl::StrSplit(DescribePayload(testing::GoldenPayload(golden)).value(), '\n')) {
       EXPECT_LE(line.size(), 98U) << line;
     }
   }

@@ -92,6 +92,29 @@ Statement FixedStatement(Kind kind) {
   return statement;
 }
 
+PhysicalPurge FixedPurge() {
+  PhysicalPurge purge;
+  purge.issued = absl::FromUnixSeconds(1'780'000'300);
+  purge.purged = absl::FromUnixSeconds(1'780'000'295) + absl::Milliseconds(999);
+  purge.sequence = 9;
+  purge.previous_payload_sha256 = FixedDigest("previous of the second");
+  purge.software_version = "0.1.1";
+  purge.software_commit = "89abcdef0123456789abcdef0123456789abcdef";
+  return purge;
+}
+
+std::string FixedPayload(Kind kind) { return EncodePayload(FixedStatement(kind)); }
+
+std::string SecondPayload(Kind kind) {
+  auto payload = EncodePhysicalPurge(FixedPayload(kind), FixedPurge());
+  Require(payload.ok(), std::string(payload.status().message()));
+  return *std::move(payload);
+}
+
+std::string GoldenPayload(const GoldenCase& golden) {
+  return golden.second ? SecondPayload(golden.kind) : FixedPayload(golden.kind);
+}
+
 Statement LargeStatement(int removed) {
   Statement statement = FixedStatement(Kind::kDeletion);
   statement.removed.clear();

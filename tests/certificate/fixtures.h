@@ -5,27 +5,38 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "certificate/physical_purge.h"
 #include "certificate/signing_key.h"
 #include "certificate/statement.h"
 
 namespace expunge::certificate::testing {
 
-// The kinds, with the golden file of each.
+// The kinds and stages, with the golden file of each.
 struct GoldenCase {
   Kind kind;
   const char* file;
+  bool second = false;  // of stage PHYSICALLY_PURGED
 };
 inline constexpr GoldenCase kGoldenCases[] = {
     {Kind::kDeletion, "certificate_deletion.json"},
     {Kind::kPurge, "certificate_purge.json"},
     {Kind::kState, "certificate_state.json"},
     {Kind::kMemoryDeletion, "certificate_memory_deletion.json"},
+    {Kind::kPurge, "certificate_physically_purged.json", true},
 };
 
 // Always the same statement of a kind; every field has a value of its own.
 [[nodiscard]] Statement FixedStatement(Kind kind);
 
-// The same, with many removed tokens.
+// Always the same: two places after the fixed statement that it completes.
+[[nodiscard]] PhysicalPurge FixedPurge();
+
+// The payload of a fixed statement; of the second certificate that completes it; of a golden file.
+[[nodiscard]] std::string FixedPayload(Kind kind);
+[[nodiscard]] std::string SecondPayload(Kind kind);
+[[nodiscard]] std::string GoldenPayload(const GoldenCase& golden);
+
+// A fixed statement, with many removed tokens.
 [[nodiscard]] Statement LargeStatement(int removed);
 
 // 32 bytes that depend on `text` alone.

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "certificate/envelope.h"
-#include "certificate/statement.h"
 #include "tests/certificate/fixtures.h"
 
 int main(int argc, char** argv) {
@@ -18,7 +17,7 @@ int main(int argc, char** argv) {
   }
   for (const GoldenCase& golden : kGoldenCases) {
     const std::string path = std::string(argv[1]) + "/" + golden.file;
-    WriteBytes(path, Seal(EncodePayload(FixedStatement(golden.kind)), TestKey()));
+    WriteBytes(path, Seal(GoldenPayload(golden), TestKey()));
     std::printf("%s\n", path.c_str());
   }
   return 0;

@@ -70,7 +70,7 @@ TEST(EncodePayloadTest, WritesEveryFieldInItsForm) {
   EXPECT_EQ(at("/predicate/before/tokenCount"), "569");
   EXPECT_EQ(at("/predicate/removedCount"), "3");
   EXPECT_EQ(at("/predicate/exactness/claim"), "BITWISE");
-  EXPECT_EQ(at("/predicate/erasure/stage"), "LOGICALLY_REMOVED");
+  EXPECT_EQ(at("/predicate/erasure/stage"), "KEY_DESTROYED");
   EXPECT_EQ(Document(Kind::kMemoryDeletion)[Pointer("/predicate/after/proof/marginLower")], "inf");
   EXPECT_EQ(Document(Kind::kState)[Pointer("/predicate/request/nonce")], "007fff206e6f6e6365");
 }
@@ -194,7 +194,9 @@ TEST(CheckPayloadTest, RefusesValuesOutOfForm) {
       {"/predicate/exactness/claim", "APPROXIMATE"},
       {"/predicate/exactness/scope", "RETAINED_SET"},
       {"/predicate/erasure/stage", "PHYSICALLY_PURGED"},
-      {"/predicate/erasure/method", "KEY_DESTRUCTION"},
+      {"/predicate/erasure/stage", "LOGICALLY_REMOVED"},
+      {"/predicate/erasure/method", "LOGICAL_REMOVAL"},
+      {"/predicate/erasure/method", "KEY_DESTRUCTION_AND_FILE_REWRITE"},
   };
   const json document = Document(Kind::kDeletion);
   for (const Change& change : changes) {

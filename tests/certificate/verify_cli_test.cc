@@ -211,7 +211,7 @@ TEST_F(VerifyCliTest, TheDocumentedCommandsVerifyWithOpensslAlone) {
     Write("certificate.json", Golden(golden.file));
     const Outcome outcome = Shell(run);
     EXPECT_EQ(outcome.code, 0) << outcome.output;
-    EXPECT_EQ(Read("payload"), EncodePayload(testing::FixedStatement(golden.kind)));
+    EXPECT_EQ(Read("payload"), testing::GoldenPayload(golden));
   }
   Write("certificate.json", Seal(EncodePayload(testing::LargeStatement(3000)), testing::TestKey()));
   const Outcome large = Shell(run);
