@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/hash.h"
 #include "certificate/statement.h"
 #include "tests/certificate/fixtures.h"
 
@@ -48,6 +49,36 @@ TEST(DescribePayloadTest, SaysWhatIsNotClaimedAndWhatMayRemain) {
     EXPECT_THAT(text, HasSubstr("Swap space"));
   }
   EXPECT_THAT(Describe(FixedStatement(Kind::kState)), Not(HasSubstr("removed from the memory")));
+}
+
+TEST(DescribePayloadTest, SaysThatTheFirstCertificateLeavesSealedBytes) {
+  const std::string text = Unwrapped(Describe(FixedStatement(Kind::kDeletion)));
+  EXPECT_THAT(text, HasSubstr("The keys of what was removed are destroyed."));
+  EXPECT_THAT(text, HasSubstr("may remain in files until a second certificate"));
+  EXPECT_THAT(text, Not(HasSubstr("files purged")));
+  EXPECT_THAT(text, Not(HasSubstr("completes")));
+}
+
+TEST(DescribePayloadTest, SaysWhatTheSecondCertificateCompletesAndWhen) {
+  for (const Kind kind : {Kind::kDeletion, Kind::kPurge, Kind::kMemoryDeletion}) {
+    const std::string text = Unwrapped(DescribePayload(testing::SecondPayload(kind)).value());
+    const std::string first = ToHex(AsView(Sha256(testing::FixedPayload(kind))));
+    EXPECT_THAT(text, HasSubstr("It completes certificate no. 7 of this memory"));
+    EXPECT_THAT(text, HasSubstr("certificate no. 9"));
+    EXPECT_THAT(text, HasSubstr("completes no. 7, payload with SHA-256 " + first));
+    EXPECT_THAT(text, HasSubstr("by 2026-05-28T20:31:35Z all database files"));
+    EXPECT_THAT(text, HasSubstr("stage PHYSICALLY_PURGED files purged 2026-05-28T20:31:35Z"));
+    EXPECT_THAT(text, HasSubstr("KEY_DESTRUCTION_AND_FILE_REWRITE"));
+    EXPECT_THAT(text, HasSubstr("Backups and snapshots of the key vault"));
+    EXPECT_THAT(text, HasSubstr("Swap space"));
+    EXPECT_THAT(text, Not(HasSubstr("may remain in")));
+  }
+}
+
+TEST(DescribePayloadTest, SaysWhoHeldTheKeys) {
+  const std::string text = Unwrapped(Describe(FixedStatement(Kind::kPurge)));
+  EXPECT_THAT(text, HasSubstr("sealed with XChaCha20-Poly1305 under a random key of its own"));
+  EXPECT_THAT(text, HasSubstr("a master key from a file"));
 }
 
 TEST(DescribePayloadTest, HasWordsForWhatIsAbsent) {

@@ -78,6 +78,14 @@ TEST_F(VerifyCliTest, AcceptsAGenuineCertificateAndDescribesIt) {
                                     HasSubstr("3 tokens were removed"), HasSubstr("What is not claimed")));
 }
 
+TEST_F(VerifyCliTest, DescribesTheSecondCertificateOfARemoval) {
+  Write("second.json", Golden(testing::kGoldenCases[4].file));
+  const Outcome outcome = Verify("--key pub.pem second.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(StartsWith("second.json: VERIFIED (OK)"), HasSubstr("PHYSICALLY_PURGED"),
+                                    HasSubstr("second certificate of this removal")));
+}
+
 TEST_F(VerifyCliTest, AcceptsAnyOfTheKeys) {
   EXPECT_EQ(Verify("--key other.pem --key pub.pem good.json").code, 0);
   EXPECT_EQ(Verify("--key pub.pem --key other.pem good.json").code, 0);
