@@ -61,7 +61,7 @@ struct KeyVault::Impl {
   absl::StatusOr<SecretKey> Key(Slot parent, Slot slot);
   const SecretKey* FindParent(Slot parent) const;
   absl::StatusOr<const SecretKey*> LoadParent(Slot parent);
-  void ForgetParent(Slot parent);
+  void Forget(const std::vector<Doomed>& doomed);
 
   absl::StatusOr<const SecretKey*> ParentKey(Slot parent);
   absl::Status CheckWritable() const;
@@ -69,7 +69,7 @@ struct KeyVault::Impl {
   absl::Status Fill(Slot parent, size_t count);
   absl::StatusOr<std::vector<Slot>> MarkDoomed(absl::Span<const Slot> slots);
   absl::StatusOr<std::vector<Doomed>> WithParents(const std::vector<Slot>& slots) const;
-  absl::Status AddPoolsOfDoomed(std::vector<Doomed>* doomed);
+  void AddPoolsOfDoomed(std::vector<Doomed>* doomed);
   absl::Status FindKeys(std::vector<Doomed>* doomed);
   absl::StatusOr<std::vector<Doomed>> ScanForDead(const std::vector<bool>& live, std::vector<State>* scanned);
   absl::Status Overwrite(std::vector<Doomed> doomed, uint64_t new_committed);
@@ -114,12 +114,15 @@ absl::StatusOr<const SecretKey*> KeyVault::Impl::LoadParent(Slot parent) {
   return parents.emplace(parent, unsealed.Add(std::move(key))).first->second;
 }
 
-void KeyVault::Impl::ForgetParent(Slot parent) {
+// Wipes the unsealed keys of doomed slots.
+void KeyVault::Impl::Forget(const std::vector<Doomed>& doomed) {
   const std::unique_lock lock(parents_changing);
-  const auto found = parents.find(parent);
-  if (found == parents.end()) return;
-  unsealed.Release(found->second);
-  parents.erase(found);
+  for (const Doomed& one : doomed) {
+    const auto found = parents.find(one.slot);
+    if (found == parents.end()) continue;
+    unsealed.Release(found->second);
+    parents.erase(found);
+  }
 }
 
 absl::StatusOr<SecretKey> KeyVault::Impl::Key(Slot parent, Slot slot) {
@@ -224,7 +227,7 @@ absl::StatusOr<std::vector<Doomed>> KeyVault::Impl::WithParents(const std::vecto
 }
 
 // With a tenant's key go the keys made for it that nobody has taken.
-absl::Status KeyVault::Impl::AddPoolsOfDoomed(std::vector<Doomed>* doomed) {
+void KeyVault::Impl::AddPoolsOfDoomed(std::vector<Doomed>* doomed) {
   const size_t given = doomed->size();
   for (size_t i = 0; i < given; ++i) {
     const auto pool = pools.find((*doomed)[i].slot);
@@ -236,7 +239,6 @@ absl::Status KeyVault::Impl::AddPoolsOfDoomed(std::vector<Doomed>* doomed) {
     pools.erase(pool);
   }
   std::sort(doomed->begin(), doomed->end(), [](const Doomed& a, const Doomed& b) { return a.slot < b.slot; });
-  return absl::OkStatus();
 }
 
 // A doomed slot gets a fresh key of its parent if that lives on. What the slot says of its parent need not be
@@ -254,7 +256,7 @@ absl::Status KeyVault::Impl::FindKeys(std::vector<Doomed>* doomed) {
 }
 
 absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_committed) {
-  EXPUNGE_RETURN_IF_ERROR(AddPoolsOfDoomed(&doomed));
+  AddPoolsOfDoomed(&doomed);
   EXPUNGE_RETURN_IF_ERROR(FindKeys(&doomed));
   vault::RunWriter writer(file.get());
   for (const Doomed& one : doomed) {
@@ -267,7 +269,7 @@ absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_
   }
   header.committed = new_committed;
   int error = writer.Finish();
-  for (const Doomed& one : doomed) ForgetParent(one.slot);
+  Forget(doomed);
   if (error == 0) error = file->WriteHeader(header, *master);
   if (error != 0) return Failed(error, "write");
   error = file->Sync(false);
@@ -369,7 +371,7 @@ absl::Status KeyVault::RetainOnly(std::vector<Slot> live, uint64_t committed) {
     if (impl_->states[slot] == State::kVacant) impl_->vacant.push_back(slot);
   }
   if (dead.empty() && committed == impl_->header.committed) return absl::OkStatus();
-  const absl::Status status = impl_->Overwrite(std::move(dead), committed);
+  absl::Status status = impl_->Overwrite(std::move(dead), committed);
   if (!status.ok()) impl_->writable = false;
   return status;
 }

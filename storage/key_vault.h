@@ -1,9 +1,9 @@
 // The key vault: random 256-bit keys in a file of slots that are overwritten in place, outside the database.
 //
 // Hierarchy.  master key -> keys of tenants -> keys of tokens and of memories' states. Each slot holds one
-// key, sealed (seal.h) under its parent: the master key (parent 0), or the key in another slot. Destroying a
-// key means overwriting its slot and syncing: then nothing that was sealed under it can be read again,
-// wherever copies of the ciphertext are.
+// key, sealed (seal.h) under its parent: the master key (parent 0), or a key that itself lies under the
+// master key. Destroying a key means overwriting its slot and syncing: then nothing that was sealed under it
+// can be read again, wherever copies of the ciphertext are.
 //
 // Which keys live.  The database alone decides: a key lives while a record of the database names its slot.
 // Keys that no record names (handed out for a change that did not become durable; of records that are gone,
@@ -12,9 +12,10 @@
 //
 // Invariants.  (1) A key that Take returned is durable: an Add needs no other sync than its own. (2) Destroy
 // returned OK => the old bytes of these slots are overwritten and synced. A destroyed slot holds a fresh key
-// of the same parent at once, ready for Take. (3) After a failed write or sync the vault takes no more
-// changes until it is reopened. (4) The header holds a number of the caller's (the database's last committed
-// sequence) as of the last sync of the vault.
+// of the same parent at once, ready for Take. (3) After a change that failed the vault takes no more until it
+// is reopened. Only where Take finds no room on the disk for new keys, nothing is lost, and the vault goes
+// on: keys can be destroyed on a full disk. (4) The header holds a number of the caller's (the database's
+// last committed sequence) as of the last sync of the vault.
 //
 // docs/formats/vault.md has the file byte by byte.
 #ifndef EXPUNGE_STORAGE_KEY_VAULT_H_
@@ -59,13 +60,19 @@ class KeyVault {
   // the slot by its number, if there is no key of `parent` in it, or it is damaged; kStorageFailed.
   [[nodiscard]] absl::StatusOr<SecretKey> Key(Slot parent, Slot slot) const;
 
-  // Destroys the keys in `slots`, and records `committed` in the header, all with one sync. Idempotent.
-  // Returns: kStorageFailed, see invariant 3: some may be destroyed then, and none may be counted on.
+  // Destroys the keys in `slots`, and records `committed` in the header unless it holds more, all with one
+  // sync. Idempotent as long as no Take comes between (it may hand a slot out anew). With a tenant's key goes
+  // its pool; the slots of its other keys have to be destroyed by name, or by the next RetainOnly, and cannot
+  // be read any more. Cost: 128 bytes read and written a slot, neighbours together. Returns: kStorageFailed,
+  // see invariant 3: some may be destroyed then, and none may be counted on; DataLoss if a slot is beyond the
+  // file: nothing is destroyed then.
   [[nodiscard]] absl::Status Destroy(absl::Span<const Slot> slots, uint64_t committed);
 
   // For start-up, before the first Take: destroys every key whose slot is not in `live`, and fills the pools
-  // with what takes their place. `live` in any order. Cost: one pass over the file; a sync if there was any.
-  // Returns: as Destroy; DataLoss if a slot of `live` is beyond the file.
+  // with what takes their place; the header holds `committed` then, also if that is less than before. `live`
+  // in any order, with the slots of tenants' keys. Cost: one pass over the file; a sync if anything changed.
+  // Returns: as Destroy; DataLoss if a slot of `live` is beyond the file, is empty, or names a parent that is
+  // not live: nothing is changed then.
   [[nodiscard]] absl::Status RetainOnly(std::vector<Slot> live, uint64_t committed);
 
   // What the header holds: see invariant 4.

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,8 +51,11 @@ inline std::string PlaceOf(const std::string& directory, storage::Slot slot) {
   return slot * 128 < file.size() ? file.substr(slot * 128, 128) : std::string();
 }
 
+// In place: ext4 waits for the disk when a file is truncated to nothing and written anew.
 inline void WriteWholeFile(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  const auto mode = std::filesystem::exists(path) ? std::ios::in | std::ios::out : std::ios::out;
+  std::fstream(path, mode | std::ios::binary) << bytes;
+  std::filesystem::resize_file(path, bytes.size());
 }
 
 }  // namespace expunge::test_support
