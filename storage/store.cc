@@ -31,9 +31,15 @@ absl::Status CheckFormat(absl::string_view stored) {
   if (!absl::SimpleAtoi(std::string(stored), &format) || format == 0) {
     return MakeError(Reason::kStorageCorrupt, "", "the format version of the data directory is unreadable");
   }
-  if (format <= kFormatVersion) return absl::OkStatus();
+  if (format == kFormatVersion) return absl::OkStatus();
+  if (format < kFormatVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the data directory has format ", format,
+                     ", whose records are not sealed; this program serves format ", kFormatVersion,
+                     " alone: start with a new directory, add the tokens again, and destroy the old one"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
-      "the data directory has format ", format, ", and this program knows formats up to ", kFormatVersion,
+      "the data directory has format ", format, ", and this program knows format ", kFormatVersion,
       ": start the newer release that wrote it, or restore a backup of format ", kFormatVersion));
 }
 
@@ -132,6 +138,7 @@ struct Store::Impl {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
   std::atomic<bool> failed = false;
   std::mutex erasing;
+  bool is_new = false;
 };
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -147,22 +154,29 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, cons
   EXPUNGE_RETURN_IF_ERROR(CheckFormatOf(directory, database_options));
   EXPUNGE_RETURN_IF_ERROR(impl->OpenDatabase(directory, database_options));
   std::unique_ptr<Store> store(new Store(std::move(impl)));
-  // Before anything else is written: records of this format must not stand in a directory of an older one.
   const absl::StatusOr<std::string> format = store->Get(Table::kMeta, kFormatKey);
-  if (!format.ok() && !absl::IsNotFound(format.status())) return format.status();
-  const std::string present = absl::StrCat(kFormatVersion);
-  if (!format.ok() || *format != present) {
+  if (absl::IsNotFound(format.status())) {
     Transaction mark;
-    mark.Put(Table::kMeta, kFormatKey, present);
+    mark.Put(Table::kMeta, kFormatKey, absl::StrCat(kFormatVersion));
     EXPUNGE_RETURN_IF_ERROR(store->Commit(std::move(mark)));
+  } else if (!format.ok()) {
+    return format.status();
   }
+  EXPUNGE_ASSIGN_OR_RETURN(store->impl_->is_new, store->HasNothingButFormat());
   return store;
 }
 
+absl::StatusOr<bool> Store::HasNothingButFormat() const {
+  uint64_t records = 0;
+  EXPUNGE_RETURN_IF_ERROR(
+      Scan(Table::kMeta, "", "", [&records](absl::string_view, absl::string_view) { return ++records < 2; }));
+  return records == 1;
+}
+
+bool Store::is_new() const { return impl_->is_new; }
+
 absl::Status Store::Commit(Transaction transaction) {
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
-  // A log that holds nothing but empty batches would never be replaced: no table has anything to flush.
-  if (transaction.impl_->changes.empty()) return absl::OkStatus();
   // The last argument makes RocksDB carry 8 bytes of checksum with every entry from here to the log.
   rocksdb::WriteBatch batch(0, 0, 8, 0);
   rocksdb::Status status;

@@ -27,11 +27,13 @@ class Env;
 
 namespace expunge::storage {
 
-// The format of the records that this program writes; it reads all older ones (docs/formats/records.md).
-inline constexpr uint64_t kFormatVersion = 2;
+// The format of the records that this program reads and writes (docs/formats/records.md). It refuses newer
+// ones, and the older ones, which were not sealed.
+inline constexpr uint64_t kFormatVersion = 3;
 
 // The column families.
-enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests };
+enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests, kErasures };
+inline constexpr Table kLastTable = Table::kErasures;
 
 // A batch of changes, applied in order. Threads: one at a time.
 class Transaction {
@@ -61,14 +63,16 @@ struct StoreOptions {
 // Threads: any number at once; Commits are ordered by the caller.
 class Store {
  public:
-  // A directory of an older format has the present one from then on: older programs refuse it.
-  // Returns: FailedPrecondition if another process has it open, or its format is newer (the message says
-  // which); NotFound, DataLoss, Unavailable as RocksDB reports.
+  // Returns: FailedPrecondition if another process has it open, or its format is another (the message says
+  // which, and what to do); NotFound, DataLoss, Unavailable as RocksDB reports.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path,
                                                                    const StoreOptions& options = {});
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+
+  // Whether Open made it: nothing was ever committed but the format.
+  [[nodiscard]] bool is_new() const;
 
   // Writes the batch and syncs it. Cost: one fsync. Returns: Unavailable (kStorageFailed), see invariant 2.
   [[nodiscard]] absl::Status Commit(Transaction transaction);
@@ -99,6 +103,9 @@ class Store {
   [[nodiscard]] bool writable() const;
 
  private:
+  // The first change of a new directory puts records into kMeta.
+  [[nodiscard]] absl::StatusOr<bool> HasNothingButFormat() const;
+
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

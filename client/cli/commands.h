@@ -15,7 +15,7 @@ void AddMemoryCommands(CLI::App* app, Context* context);       // memory create|
 void AddImportCommand(CLI::App* app, Context* context);        // import
 void AddReadCommand(CLI::App* app, Context* context);          // read
 void AddTokensCommand(CLI::App* app, Context* context);        // tokens
-void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge
+void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge, erasure status
 void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|show|verify|keys
 
 }  // namespace expunge::cli

@@ -1,4 +1,4 @@
-// expunge delete, expunge purge
+// expunge delete, expunge purge, expunge erasure status
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/erasure_options.h"
@@ -119,6 +120,34 @@ absl::Status Purge(Context* context, const PurgeOptions& options) {
   return absl::OkStatus();
 }
 
+std::string Age(const google::protobuf::Duration& duration) {
+  return absl::FormatDuration(absl::Trunc(
+      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()), absl::Milliseconds(1)));
+}
+
+absl::Status ErasureStatus(Context* context) {
+  v1::GetErasureStatusRequest request;
+  request.set_parent(context->TenantName());
+  EXPUNGE_ASSIGN_OR_RETURN(const v1::GetErasureStatusResponse status,
+                           context->Client().GetErasureStatus(request));
+  const std::string none = "-";
+  const std::string oldest = status.has_oldest_age() ? Age(status.oldest_age()) : none;
+  const std::string within = status.has_promised_within() ? Age(status.promised_within()) : none;
+  Json json;
+  json["tenant"] = request.parent();
+  json["pending"] = status.pending_count();
+  json["oldest_age"] = status.has_oldest_age() ? Json(oldest) : Json(nullptr);
+  json["promised_within"] = status.has_promised_within() ? Json(within) : Json(nullptr);
+  json["last_error"] = status.last_error().empty() ? Json(nullptr) : Json(status.last_error());
+  Fields fields = {{"oldest has waited", oldest}, {"promised within", within}};
+  if (!status.last_error().empty()) fields.emplace_back("last attempt failed", status.last_error());
+  context->Print(
+      json, FormatFields(absl::StrCat(Count(status.pending_count(), "erasure"), " of ", request.parent(),
+                                      " with destroyed keys, whose ciphertext is still to leave the files"),
+                         fields));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddErasureCommands(CLI::App* app, Context* context) {
@@ -150,6 +179,18 @@ void AddErasureCommands(CLI::App* app, Context* context) {
       "  expunge purge --subject patient-007 --validate-only\n"
       "  expunge purge --subject patient-007 --legal-basis 'GDPR Art. 17(1)(b)' --out-dir certificates");
   purge_command->callback([=] { context->action = [=] { return Purge(context, *purge); }; });
+
+  CLI::App* erasure = app->add_subcommand("erasure", "How far erasures have come");
+  erasure->require_subcommand(1);
+  CLI::App* status = erasure->add_subcommand(
+      "status", "Erasures whose keys are destroyed, and whose ciphertext is still in files");
+  status->footer(
+      "The second certificate of an erasure, of stage PHYSICALLY_PURGED, is issued when it leaves this "
+      "list:\n"
+      "expunge cert list shows it.\n\n"
+      "Example:\n"
+      "  expunge erasure status --json");
+  status->callback([=] { context->action = [=] { return ErasureStatus(context); }; });
 }
 
 }  // namespace expunge::cli

@@ -87,7 +87,20 @@ Json CertificateJson(const v1::Certificate& certificate) {
   json["kind"] = KindName(certificate.kind());
   json["memory"] = certificate.memory();
   json["create_time"] = TimeText(certificate.create_time());
+  json["stage"] = StageName(certificate.stage());
+  json["completes"] = certificate.completes().empty() ? Json(nullptr) : Json(certificate.completes());
   return json;
+}
+
+std::string StageName(v1::ErasureStage stage) {
+  switch (stage) {
+    case v1::ERASURE_STAGE_KEY_DESTROYED:
+      return "KEY_DESTROYED";
+    case v1::ERASURE_STAGE_PHYSICALLY_PURGED:
+      return "PHYSICALLY_PURGED";
+    default:
+      return "";
+  }
 }
 
 std::string StateText(const v1::StateReference& state) {

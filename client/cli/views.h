@@ -21,6 +21,8 @@ namespace expunge::cli {
 // Everything but the envelope.
 [[nodiscard]] Json CertificateJson(const v1::Certificate& certificate);
 
+// "KEY_DESTROYED", "PHYSICALLY_PURGED", or "" for a certificate that erases nothing.
+[[nodiscard]] std::string StageName(v1::ErasureStage stage);
 [[nodiscard]] std::string StateText(const v1::StateReference& state);
 [[nodiscard]] std::string PartitionText(const v1::Partition& partition);
 // "2/(2*5-1), at least 5 tokens carry weight" or the double.

@@ -122,6 +122,11 @@ absl::StatusOr<v1::GetCertificateResponse> Client::GetCertificate(const v1::GetC
   return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::GetCertificate, request);
 }
 
+absl::StatusOr<v1::GetErasureStatusResponse> Client::GetErasureStatus(
+    const v1::GetErasureStatusRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::GetErasureStatus, request);
+}
+
 absl::StatusOr<v1::ListSigningKeysResponse> Client::ListSigningKeys() {
   return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::ListSigningKeys,
               v1::ListSigningKeysRequest());

@@ -43,6 +43,7 @@ class Client {
   absl::StatusOr<v1::PurgeResponse> Purge(const v1::PurgeRequest& request);
   absl::StatusOr<v1::CertifyResponse> Certify(const v1::CertifyRequest& request);
   absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const v1::GetCertificateRequest& request);
+  absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys();
 
   // Follow the pages to the end, each page under its own deadline; `request` names page size and filters.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "server/core/change.h"
 #include "server/core/handles.h"
@@ -79,6 +80,16 @@ absl::Status CheckAgainstMemory(const Context& context, const MemoryView& memory
 }
 
 struct DecodedVectors {
+  DecodedVectors() = default;
+  DecodedVectors(DecodedVectors&&) = default;
+  DecodedVectors& operator=(DecodedVectors&&) = default;
+  DecodedVectors(const DecodedVectors&) = delete;
+  DecodedVectors& operator=(const DecodedVectors&) = delete;
+  ~DecodedVectors() {
+    Wipe(&keys);
+    Wipe(&values);
+  }
+
   std::vector<double> keys;
   std::vector<double> values;
 };
@@ -100,7 +111,8 @@ std::vector<double> Row(const std::vector<double>& elements, uint32_t columns, i
 
 // The new tokens, in the order of the request.
 HeldTokens MakeTokens(const MemoryIdentity& memory, const v1::AddRequest& request,
-                      const DecodedVectors& vectors, const RequestIdentity& identity) {
+                      const DecodedVectors& vectors, const RequestIdentity& identity,
+                      const std::vector<storage::Slot>& key_slots) {
   HeldTokens tokens;
   for (int i = 0; i < request.tokens_size(); ++i) {
     const v1::NewToken& source = request.tokens(i);
@@ -110,6 +122,7 @@ HeldTokens MakeTokens(const MemoryIdentity& memory, const v1::AddRequest& reques
         MakeHeldToken(memory, std::move(token), {source.subjects().begin(), source.subjects().end()});
     if (identity.has_id) held.added_by = ToBytes(identity.handle);
     held.added_index = static_cast<uint32_t>(i);
+    held.key_slot = key_slots[static_cast<size_t>(i)];
     tokens.push_back(std::make_shared<const HeldToken>(std::move(held)));
   }
   return tokens;
@@ -162,7 +175,10 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   EXPUNGE_ASSIGN_OR_RETURN(const DecodedVectors vectors, Decode(memory.config, request));
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  const HeldTokens added = MakeTokens(memory, request, vectors, identity);
+  EXPUNGE_ASSIGN_OR_RETURN(
+      const auto key_slots,
+      context.store->TakeKeys(tenant->key_slot(), static_cast<size_t>(request.tokens_size())));
+  const HeldTokens added = MakeTokens(memory, request, vectors, identity, key_slots);
   EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByAdding(context, before, added));
   v1::AddResponse response;
   *response.mutable_state() = step.after->ReferenceProto();

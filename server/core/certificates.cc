@@ -10,6 +10,7 @@
 #include "server/core/config.h"
 #include "server/core/handles.h"
 #include "server/core/names.h"
+#include "server/core/records.h"
 #include "server/core/times.h"
 
 namespace expunge::core {
@@ -58,6 +59,10 @@ v1::Certificate DescribeRecord(const Tenant& tenant, uint64_t number,
   certificate.set_kind(static_cast<v1::CertificateKind>(record.kind()));
   certificate.set_memory(FormatMemoryName(tenant.name(), record.memory()));
   *certificate.mutable_create_time() = TimestampProto(absl::FromUnixNanos(record.create_time_unix_nanos()));
+  certificate.set_stage(static_cast<v1::ErasureStage>(record.stage()));
+  if (record.completes() > 0) {
+    certificate.set_completes(FormatCertificateName(tenant.name(), record.completes()));
+  }
   return certificate;
 }
 
@@ -68,23 +73,38 @@ v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_
   return certificate;
 }
 
+absl::StatusOr<storage::v1::CertificateRecord> LoadCertificateRecord(const Context& context,
+                                                                     const Tenant& tenant, uint64_t number) {
+  const absl::StatusOr<storage::OpenRecord> opened =
+      context.store->Get(storage::Table::kCertificates, CertificateKey(tenant.handle(), number));
+  if (absl::IsNotFound(opened.status())) {
+    return MakeError(Reason::kStorageCorrupt, "", "a certificate is missing");
+  }
+  EXPUNGE_RETURN_IF_ERROR(opened.status());
+  storage::v1::CertificateRecord record;
+  if (ParseRecord(*opened, &record)) return record;
+  return MakeError(Reason::kStorageCorrupt, "", "a certificate's record is unreadable");
+}
+
 absl::StatusOr<v1::Certificate> LoadCertificate(const Context& context, const Tenant& tenant,
                                                 uint64_t number) {
-  const absl::StatusOr<std::string> bytes =
-      context.store->Get(storage::Table::kCertificates, CertificateKey(tenant.handle(), number));
-  if (absl::IsNotFound(bytes.status())) {
+  // One that is stored and not released is none yet: its keys are still being destroyed.
+  if (number == 0 || number >= tenant.released()) {
     return MakeError(Reason::kCertificateUnknown, "name", "there is no certificate of this name");
   }
-  EXPUNGE_RETURN_IF_ERROR(bytes.status());
-  storage::v1::CertificateRecord record;
-  if (!record.ParseFromString(*bytes)) {
-    return MakeError(Reason::kStorageCorrupt, "", "a certificate's record is unreadable");
-  }
+  EXPUNGE_ASSIGN_OR_RETURN(const storage::v1::CertificateRecord record,
+                           LoadCertificateRecord(context, tenant, number));
   return SealRecord(context, tenant, number, record);
 }
 
 absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant, v1::Certificate* certificate) {
   EXPUNGE_ASSIGN_OR_RETURN(const CertificateName name, ParseCertificateName(certificate->name(), "name"));
+  if (name.number >= tenant.released()) {
+    return MakeError(
+        Reason::kStorageFailed, "",
+        "the change is durable, but its keys could not be destroyed: the certificate is withheld until a "
+        "restart of the server has destroyed them");
+  }
   EXPUNGE_ASSIGN_OR_RETURN(v1::Certificate stored, LoadCertificate(context, tenant, name.number));
   certificate->set_envelope(std::move(*stored.mutable_envelope()));
   return absl::OkStatus();

@@ -53,6 +53,11 @@ struct CertificateOccasion {
 [[nodiscard]] v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
                                          const storage::v1::CertificateRecord& record);
 
+// The stored record, released or not. Returns: kStorageCorrupt; errors of the store.
+[[nodiscard]] absl::StatusOr<storage::v1::CertificateRecord> LoadCertificateRecord(const Context& context,
+                                                                                   const Tenant& tenant,
+                                                                                   uint64_t number);
+
 // Returns: NotFound (kCertificateUnknown, field "name"); kStorageCorrupt; errors of the store.
 [[nodiscard]] absl::StatusOr<v1::Certificate> LoadCertificate(const Context& context, const Tenant& tenant,
                                                               uint64_t number);

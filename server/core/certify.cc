@@ -12,6 +12,7 @@
 #include "server/core/names.h"
 #include "server/core/operations.h"
 #include "server/core/paging.h"
+#include "server/core/records.h"
 #include "server/core/requests.h"
 #include "server/core/times.h"
 
@@ -61,9 +62,11 @@ absl::Status FillPage(const Context& context, const Tenant& tenant, const Filter
   size_t payload_bytes = 0;
   uint64_t final_number = 0;
   bool readable = true;
-  const auto visit = [&](absl::string_view key, absl::string_view value) {
+  const uint64_t released = tenant.released();
+  const auto visit = [&](absl::string_view key, const storage::OpenRecord& opened) {
+    if (CertificateNumber(key) >= released) return false;
     storage::v1::CertificateRecord record;
-    readable = record.ParseFromArray(value.data(), static_cast<int>(value.size()));
+    readable = ParseRecord(opened, &record);
     if (!readable) return false;
     if (!filter.Matches(record)) return true;
     payload_bytes += record.payload().size();
@@ -142,9 +145,9 @@ absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const Context& con
 absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context) {
   v1::ListSigningKeysResponse response;
   bool readable = true;
-  const auto visit = [&](absl::string_view, absl::string_view value) {
+  const auto visit = [&](absl::string_view, const storage::OpenRecord& opened) {
     storage::v1::SigningKeyRecord record;
-    readable = record.ParseFromArray(value.data(), static_cast<int>(value.size()));
+    readable = ParseRecord(opened, &record);
     if (!readable) return false;
     v1::SigningKey* key = response.add_keys();
     key->set_key_id(record.key_id());

@@ -1,5 +1,7 @@
 #include "server/core/change.h"
 
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -7,7 +9,10 @@
 #include "base/status_macros.h"
 #include "certificate/check_payload.h"
 #include "certificate/envelope.h"
+#include "certificate/physical_purge.h"
+#include "server/core/build_info.h"
 #include "server/core/handles.h"
+#include "server/core/names.h"
 #include "server/core/records.h"
 
 namespace expunge::core {
@@ -29,9 +34,9 @@ v1::CertificateKind KindProto(certificate::Kind kind) {
   return v1::CERTIFICATE_KIND_UNSPECIFIED;
 }
 
-template <typename Tokens>
-void DeleteTokens(const Tokens& tokens, const Digest& pseudonym, storage::Transaction* transaction) {
-  for (const auto& held : tokens) transaction->Delete(Table::kTokens, TokenKey(pseudonym, held->handle));
+// Whether a certificate is one of an erasure.
+bool Erases(const storage::v1::CertificateRecord& record) {
+  return record.stage() == v1::ERASURE_STAGE_KEY_DESTROYED;
 }
 
 }  // namespace
@@ -43,116 +48,284 @@ Change::Change(const Context& context, Tenant& tenant, RequestIdentity request, 
       received_(received),
       next_certificate_(tenant.next_certificate()) {}
 
-Chain& Change::ChainOf(const MemoryView& view) {
-  const std::string& memory = view.identity().memory;
-  identities_[memory] = view.shared_identity();
-  const auto [entry, is_new] = chains_.try_emplace(memory);
+Chain& Change::ChainOf(const std::shared_ptr<const MemoryIdentity>& memory) {
+  identities_[memory->memory] = memory;
+  const auto [entry, is_new] = chains_.try_emplace(memory->memory);
   if (is_new) {
-    const auto present = tenant_.chains().find(memory);
+    const auto present = tenant_.chains().find(memory->memory);
     if (present != tenant_.chains().end()) entry->second = present->second;
   }
   return entry->second;
 }
 
-void Change::PutState(const Snapshot& snapshot) {
-  ChainOf(*snapshot);
-  transaction_.Put(Table::kStates, AsView(snapshot->identity().pseudonym),
-                   EncodeState(*snapshot).SerializeAsString());
-  snapshots_[snapshot->identity().memory] = snapshot;
+absl::StatusOr<Chain> Change::ChainOfGone(const Digest& pseudonym) {
+  const auto known = gone_chains_.find(ToBytes(pseudonym));
+  if (known != gone_chains_.end()) return known->second;
+  Chain chain;
+  bool readable = true;
+  const auto visit = [&](absl::string_view, const storage::OpenRecord& opened) {
+    storage::v1::CertificateRecord record;
+    readable = ParseRecord(opened, &record);
+    if (readable && record.memory_pseudonym() == AsView(pseudonym)) {
+      chain = {record.sequence() + 1, Sha256(record.payload())};
+    }
+    return readable;
+  };
+  EXPUNGE_RETURN_IF_ERROR(context_.store->Scan(Table::kCertificates, AsView(tenant_.handle()), "", visit));
+  if (readable) return chain;
+  return MakeError(Reason::kStorageCorrupt, "", "a certificate's record is unreadable");
 }
 
-void Change::Create(const Snapshot& created) { PutState(created); }
+void Change::Create(const Snapshot& created) {
+  ChainOf(created->shared_identity());
+  snapshots_[created->identity().memory] = created;
+  rekeyed_.insert(created->identity().memory);
+}
 
 void Change::Put(Step step) {
-  const Digest& pseudonym = step.after->identity().pseudonym;
-  DeleteTokens(step.removed, pseudonym, &transaction_);
-  for (const auto& held : step.added) {
-    transaction_.Put(Table::kTokens, TokenKey(pseudonym, held->handle),
-                     EncodeToken(*held).SerializeAsString());
-  }
-  PutState(step.after);
+  const std::string& memory = step.after->identity().memory;
+  ChainOf(step.after->shared_identity());
+  snapshots_[memory] = step.after;
+  if (!step.removed.empty()) rekeyed_.insert(memory);
+  token_changes_.push_back({step.after->shared_identity(), std::move(step.added), std::move(step.removed)});
   // A Purge can go through any number of memories: what could not be kept in the end goes now.
   const uint64_t bytes = step.solver->ByteSize();
   if (bytes > context_.options.max_live_solver_bytes - solver_bytes_) return;
   solver_bytes_ += bytes;
-  solvers_[step.after->identity().memory] = std::move(step.solver);
+  solvers_[memory] = std::move(step.solver);
 }
 
 void Change::Remove(const Snapshot& before) {
-  const Digest& pseudonym = before->identity().pseudonym;
-  DeleteTokens(before->tokens(), pseudonym, &transaction_);
-  transaction_.Delete(Table::kStates, AsView(pseudonym));
-  transaction_.Delete(Table::kMemories, AsView(pseudonym));
+  HeldTokens removed;
+  for (const auto& held : before->tokens()) removed.push_back(held);
+  token_changes_.push_back({before->shared_identity(), {}, std::move(removed)});
   snapshots_[before->identity().memory] = nullptr;
   gone_.push_back(before);
 }
 
+v1::Certificate Change::AddCertificate(storage::v1::CertificateRecord record, Chain* chain) {
+  record.set_sequence(chain->next_sequence);
+  record.set_key_id(context_.key_id);
+  *chain = {chain->next_sequence + 1, Sha256(record.payload())};
+  const uint64_t number = next_certificate_++;
+  v1::Certificate certificate = DescribeRecord(tenant_, number, record);
+  certificates_[number] = std::move(record);
+  return certificate;
+}
+
 v1::Certificate Change::Issue(const MemoryView& before, const certificate::StateSummary& after,
                               CertificateContent content) {
-  Chain& chain = ChainOf(before);
+  Chain& chain = ChainOf(before.shared_identity());
   // Whole seconds, as in the payload.
   const absl::Time issued = absl::FromUnixSeconds(absl::ToUnixSeconds(context_.clock()));
   storage::v1::CertificateRecord record;
   record.set_kind(KindProto(content.kind));
   record.set_memory(before.identity().memory);
+  record.set_memory_pseudonym(ToBytes(before.identity().pseudonym));
   record.set_create_time_unix_nanos(absl::ToUnixNanos(issued));
-  record.set_key_id(context_.key_id);
+  if (content.kind != certificate::Kind::kState) record.set_stage(v1::ERASURE_STAGE_KEY_DESTROYED);
   record.set_payload(certificate::EncodePayload(
       MakeStatement({tenant_, request_, received_, issued, chain}, before, after, std::move(content))));
-  chain = {chain.next_sequence + 1, Sha256(record.payload())};
-
-  const uint64_t number = next_certificate_++;
-  transaction_.Put(Table::kCertificates, CertificateKey(tenant_.handle(), number),
-                   record.SerializeAsString());
-  v1::Certificate certificate = DescribeRecord(tenant_, number, record);
-  payloads_[certificate.name()] = record.payload();
-  return certificate;
+  return AddCertificate(std::move(record), &chain);
 }
 
-absl::Status Change::Commit(const google::protobuf::Message& answer, absl::string_view memory_pseudonym) {
-  for (const auto& [name, payload] : payloads_) {
-    if (certificate::CheckPayload(payload) == certificate::VerifyReason::kOk) continue;
-    return MakeError(Reason::kInternal, "",
-                     "a certificate's payload failed its own check; nothing was changed");
+absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRecord& first) {
+  const std::optional<Digest> pseudonym = DigestFromBytes(first.memory_pseudonym());
+  if (!pseudonym.has_value()) return MakeError(Reason::kStorageCorrupt, "", "a certificate names no memory");
+  const Snapshot memory = tenant_.Find(first.memory());
+  const bool gone = memory == nullptr || memory->identity().pseudonym != *pseudonym;
+  if (gone) {
+    EXPUNGE_ASSIGN_OR_RETURN(gone_chains_[ToBytes(*pseudonym)], ChainOfGone(*pseudonym));
   }
+  Chain& chain = gone ? gone_chains_[ToBytes(*pseudonym)] : ChainOf(memory->shared_identity());
+  const absl::Time issued = absl::FromUnixSeconds(absl::ToUnixSeconds(context_.clock()));
+  certificate::PhysicalPurge purge;
+  purge.issued = issued;
+  purge.purged = issued;
+  purge.sequence = chain.next_sequence;
+  purge.previous_payload_sha256 = chain.last_payload_sha256;
+  purge.software_version = std::string(SoftwareVersion());
+  purge.software_commit = std::string(SoftwareCommit());
+  const absl::StatusOr<std::string> payload = certificate::EncodePhysicalPurge(first.payload(), purge);
+  if (!payload.ok()) {
+    return MakeError(Reason::kStorageCorrupt, "", "a certificate of an erasure cannot be completed");
+  }
+  storage::v1::CertificateRecord record = first;
+  record.set_create_time_unix_nanos(absl::ToUnixNanos(issued));
+  record.set_stage(v1::ERASURE_STAGE_PHYSICALLY_PURGED);
+  record.set_completes(number);
+  record.set_payload(*payload);
+  AddCertificate(std::move(record), &chain);
+  return absl::OkStatus();
+}
+
+void Change::PutErasure(uint64_t first_certificate, storage::v1::ErasureRecord erasure) {
+  erasures_[first_certificate] = std::move(erasure);
+}
+
+// ---- Commit. ----
+
+absl::Status Change::TakeKeys() {
+  if (tenant_.key_slot() == 0) {
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context_.store->TakeKeys(storage::kMasterSlot, 1));
+    tenant_.set_key_slot(slots.front());
+  }
+  for (const auto& [memory, chain] : chains_) {
+    const auto present = tenant_.memory_keys().find(memory);
+    if (present != tenant_.memory_keys().end()) memory_keys_[memory] = present->second;
+  }
+  if (!rekeyed_.empty()) {
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context_.store->TakeKeys(tenant_.key_slot(), rekeyed_.size()));
+    size_t next = 0;
+    for (const std::string& memory : rekeyed_) {
+      const auto old = memory_keys_.find(memory);
+      if (old != memory_keys_.end()) destroyed_.push_back(old->second);
+      memory_keys_[memory] = slots[next++];
+    }
+  }
+  for (const Snapshot& memory : gone_) {
+    destroyed_.push_back(tenant_.memory_keys().at(memory->identity().memory));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Change::SealTokens() {
+  for (const TokenChange& change : token_changes_) {
+    const Digest& pseudonym = change.memory->pseudonym;
+    for (const auto& held : change.removed) {
+      transaction_.Delete(Table::kTokens, TokenKey(pseudonym, held->handle));
+      destroyed_.push_back(held->key_slot);
+    }
+    for (const auto& held : change.added) {
+      storage::v1::TokenRecord record = EncodeToken(*held);
+      const absl::Status sealed =
+          context_.store->Put(Table::kTokens, TokenKey(pseudonym, held->handle),
+                              {tenant_.key_slot(), held->key_slot}, record, &transaction_);
+      WipeRecord(&record);
+      EXPUNGE_RETURN_IF_ERROR(sealed);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Change::SealMemories() {
   for (const auto& [memory, snapshot] : snapshots_) {
     if (snapshot == nullptr) chains_.erase(memory);
   }
+  for (const Snapshot& memory : gone_) {
+    const absl::string_view pseudonym = AsView(memory->identity().pseudonym);
+    transaction_.Delete(Table::kStates, pseudonym);
+    transaction_.Delete(Table::kMemories, pseudonym);
+  }
   for (const auto& [memory, chain] : chains_) {
     const MemoryIdentity& identity = *identities_.at(memory);
-    transaction_.Put(Table::kMemories, AsView(identity.pseudonym),
-                     EncodeMemory(identity, chain).SerializeAsString());
+    const storage::KeyName key{tenant_.key_slot(), memory_keys_.at(memory)};
+    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kMemories, AsView(identity.pseudonym), key,
+                                                EncodeMemory(identity, chain), &transaction_));
+    const auto snapshot = snapshots_.find(memory);
+    if (snapshot == snapshots_.end()) continue;
+    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kStates, AsView(identity.pseudonym), key,
+                                                EncodeState(*snapshot->second), &transaction_));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Change::SealTenant() {
   storage::v1::TenantRecord tenant;
   tenant.set_name(tenant_.name());
   tenant.set_next_certificate(next_certificate_);
-  transaction_.Put(Table::kMeta, TenantKey(tenant_.handle()), tenant.SerializeAsString());
-  if (request_.has_id) {
-    storage::v1::RequestRecord record;
-    record.set_method(request_.method);
-    record.set_body_mac(ToBytes(request_.body_mac));
-    record.set_response(answer.SerializeAsString());
-    record.set_memory_pseudonym(std::string(memory_pseudonym));
-    transaction_.Put(Table::kRequests, RequestKey(tenant_.handle(), request_.handle),
-                     record.SerializeAsString());
+  EXPUNGE_RETURN_IF_ERROR(
+      context_.store->Put(Table::kMeta, TenantKey(tenant_.handle()), TenantKeyName(), tenant, &transaction_));
+  for (const auto& [number, record] : certificates_) {
+    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kCertificates,
+                                                CertificateKey(tenant_.handle(), number), TenantKeyName(),
+                                                record, &transaction_));
   }
-  EXPUNGE_RETURN_IF_ERROR(context_.store->Commit(std::move(transaction_)));
+  return absl::OkStatus();
+}
 
+absl::Status Change::SealLedger() {
+  storage::v1::ErasureRecord erasure;
+  for (const auto& [number, record] : certificates_) {
+    if (Erases(record)) erasure.add_certificates(number);
+  }
+  if (erasure.certificates_size() > 0) {
+    erasure.set_create_time_unix_nanos(absl::ToUnixNanos(context_.clock()));
+    for (const TokenChange& change : token_changes_) {
+      for (const auto& held : change.removed) {
+        erasure.add_tokens(TokenKey(change.memory->pseudonym, held->handle));
+      }
+    }
+    for (const Snapshot& memory : gone_) erasure.add_memories(ToBytes(memory->identity().pseudonym));
+    erasures_[erasure.certificates(0)] = std::move(erasure);
+  }
+  for (const auto& [first, record] : erasures_) {
+    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kErasures, ErasureKey(tenant_.handle(), first),
+                                                TenantKeyName(), record, &transaction_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Change::SealAnswer(const google::protobuf::Message& answer, absl::string_view memory_pseudonym) {
+  if (!request_.has_id) return absl::OkStatus();
+  storage::v1::RequestRecord record;
+  record.set_method(request_.method);
+  record.set_body_mac(ToBytes(request_.body_mac));
+  record.set_response(answer.SerializeAsString());
+  record.set_memory_pseudonym(std::string(memory_pseudonym));
+  return context_.store->Put(Table::kRequests, RequestKey(tenant_.handle(), request_.handle), TenantKeyName(),
+                             record, &transaction_);
+}
+
+void Change::Publish() {
   tenant_.set_next_certificate(next_certificate_);
   for (const auto& [memory, snapshot] : snapshots_) {
-    if (snapshot == nullptr) tenant_.chains().erase(memory);
+    if (snapshot != nullptr) continue;
+    tenant_.chains().erase(memory);
+    tenant_.memory_keys().erase(memory);
   }
-  for (const auto& [memory, chain] : chains_) tenant_.chains()[memory] = chain;
+  for (const auto& [memory, chain] : chains_) {
+    tenant_.chains()[memory] = chain;
+    tenant_.memory_keys()[memory] = memory_keys_.at(memory);
+  }
   tenant_.Publish(snapshots_);
   for (auto& [memory, solver] : solvers_) {
     context_.solvers->Keep(*snapshots_.at(memory), std::move(solver));
   }
   for (const Snapshot& memory : gone_) context_.solvers->Drop(*memory);
+}
+
+absl::Status Change::Commit(const google::protobuf::Message& answer, absl::string_view memory_pseudonym) {
+  for (const auto& [number, record] : certificates_) {
+    if (certificate::CheckPayload(record.payload()) == certificate::VerifyReason::kOk) continue;
+    return MakeError(Reason::kInternal, "",
+                     "a certificate's payload failed its own check; nothing was changed");
+  }
+  EXPUNGE_RETURN_IF_ERROR(TakeKeys());
+  EXPUNGE_RETURN_IF_ERROR(SealTokens());
+  EXPUNGE_RETURN_IF_ERROR(SealMemories());
+  EXPUNGE_RETURN_IF_ERROR(SealTenant());
+  EXPUNGE_RETURN_IF_ERROR(SealLedger());
+  EXPUNGE_RETURN_IF_ERROR(SealAnswer(answer, memory_pseudonym));
+  bool durable = false;
+  const absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
+  if (!durable) return committed;
+  Publish();
+  EXPUNGE_RETURN_IF_ERROR(committed);
+  for (const auto& [first, erasure] : erasures_) {
+    if (erasure.purged()) {
+      context_.erasures->Remove(tenant_.name(), first);
+    } else {
+      context_.erasures->Add({tenant_.name(), first, std::chrono::steady_clock::now()});
+    }
+  }
+  tenant_.Release();
   return absl::OkStatus();
 }
 
 void Change::Seal(v1::Certificate* certificate) const {
-  certificate->set_envelope(certificate::Seal(payloads_.at(certificate->name()), context_.key));
+  const absl::StatusOr<CertificateName> name = ParseCertificateName(certificate->name(), "name");
+  certificate->set_envelope(certificate::Seal(certificates_.at(name.value().number).payload(), context_.key));
 }
 
 absl::Status CheckWritable(const Context& context) {

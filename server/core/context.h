@@ -10,16 +10,17 @@
 #include "base/clock.h"
 #include "certificate/signing_key.h"
 #include "server/core/live_solvers.h"
+#include "server/core/pending_erasures.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
-#include "storage/store.h"
+#include "storage/sealed_store.h"
 
 namespace expunge::core {
 
 // Threads: any number at once; `tenants` and `solvers` have their own locks, the rest does not change after
 // start-up.
 struct Context {
-  Context(std::unique_ptr<storage::Store> opened_store, certificate::SigningKey signing_key,
+  Context(std::unique_ptr<storage::SealedStore> opened_store, certificate::SigningKey signing_key,
           Clock time_source, const ServiceOptions& service_options)
       : store(std::move(opened_store)),
         key(std::move(signing_key)),
@@ -28,7 +29,7 @@ struct Context {
         options(service_options),
         solvers(std::make_unique<LiveSolvers>(options.max_live_solver_bytes)) {}
 
-  const std::unique_ptr<storage::Store> store;
+  const std::unique_ptr<storage::SealedStore> store;
   const certificate::SigningKey key;
   const std::string key_id;
   const Clock clock;
@@ -36,6 +37,8 @@ struct Context {
   const std::unique_ptr<LiveSolvers> solvers;
   Digest secret{};  // the key of handles and pseudonyms (handles.h)
   TenantRegistry tenants;
+  // Whose bytes may still be in files.
+  const std::unique_ptr<PendingErasures> erasures = std::make_unique<PendingErasures>();
 };
 
 }  // namespace expunge::core

@@ -31,6 +31,10 @@ inline constexpr absl::string_view kTenantPrefix = "tenant/";
 [[nodiscard]] std::string CertificateKey(const Digest& tenant_handle, uint64_t number);
 // The number at the end of such a key. REQUIRES: CertificateKey made it.
 [[nodiscard]] uint64_t CertificateNumber(absl::string_view key);
+// The place of an erasure in the deletion ledger, after its first certificate.
+[[nodiscard]] inline std::string ErasureKey(const Digest& tenant_handle, uint64_t first_certificate) {
+  return CertificateKey(tenant_handle, first_certificate);
+}
 [[nodiscard]] std::string RequestKey(const Digest& tenant_handle, const Digest& request_handle);
 
 }  // namespace expunge::core

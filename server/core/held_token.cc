@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/secret.h"
 #include "certificate/commitment.h"
 #include "server/core/digests.h"
 #include "server/core/names.h"
@@ -20,6 +21,20 @@ std::shared_ptr<const MemoryIdentity> MakeIdentity(const std::string& tenant, co
       MemoryIdentity{tenant, memory, config, create_time, audit_key, pseudonym});
 }
 
+HeldToken::~HeldToken() {
+  for (std::string& subject : subjects) Wipe(&subject);
+  Wipe(salt.data(), salt.size());
+}
+
+std::shared_ptr<const solver::Token> ShareToken(solver::Token token) {
+  return {new solver::Token(std::move(token)), [](solver::Token* shared) {
+            Wipe(&shared->id);
+            Wipe(&shared->key);
+            Wipe(&shared->value);
+            delete shared;
+          }};
+}
+
 bool HeldToken::Names(absl::string_view subject) const {
   return std::any_of(subjects.begin(), subjects.end(),
                      [subject](const std::string& name) { return name == subject; });
@@ -29,7 +44,7 @@ HeldToken MakeHeldToken(const MemoryIdentity& identity, solver::Token token,
                         std::vector<std::string> subjects) {
   HeldToken held;
   held.handle = TokenHandle(identity.audit_key, token.id);
-  held.token = std::make_shared<const solver::Token>(std::move(token));
+  held.token = ShareToken(std::move(token));
   held.subjects = std::move(subjects);
   held.salt = RandomDigest();
   held.commitment = ExpectedCommitment(identity, held);

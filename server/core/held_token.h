@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/bytes.h"
 #include "solver/memory_state.h"
+#include "storage/key_vault.h"
 
 namespace expunge::core {
 
@@ -39,11 +40,23 @@ struct HeldToken {
   Digest salt{};
   Digest commitment{};
   Digest handle{};
-  std::string added_by;      // the handle of the request that added it; empty: that had no id
-  uint32_t added_index = 0;  // its place in that request
+  std::string added_by;        // the handle of the request that added it; empty: that had no id
+  uint32_t added_index = 0;    // its place in that request
+  storage::Slot key_slot = 0;  // of its data key, under its tenant's
+
+  HeldToken() = default;
+  HeldToken(HeldToken&&) = default;
+  HeldToken& operator=(HeldToken&&) = default;
+  HeldToken(const HeldToken&) = delete;
+  HeldToken& operator=(const HeldToken&) = delete;
+  // Wipes what says anything of the token; its vectors are wiped when the last who holds them lets go.
+  ~HeldToken();
 
   [[nodiscard]] bool Names(absl::string_view subject) const;
 };
+
+// Shares a token that is wiped when nobody holds it any more.
+[[nodiscard]] std::shared_ptr<const solver::Token> ShareToken(solver::Token token);
 
 using HeldTokens = std::vector<std::shared_ptr<const HeldToken>>;
 

@@ -1,10 +1,10 @@
 #include "server/core/records.h"
 
-#include <bit>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "server/core/config.h"
 #include "server/core/digests.h"
@@ -74,24 +74,11 @@ absl::StatusOr<std::vector<HeldEntry>> DecodeEntries(const storage::v1::StateRec
   return entries;
 }
 
-// Of a record of format 1.
-absl::StatusOr<std::vector<HeldEntry>> DecodeDenseEntries(const storage::v1::StateRecord& record,
-                                                          size_t token_count) {
-  const std::string& classes = record.classes();
-  if (classes.size() != token_count || classes.find_first_not_of("SER") != std::string::npos) {
-    return WrongClasses();
-  }
-  solver::Solution solution;
-  EXPUNGE_ASSIGN_OR_RETURN(solution.weights,
-                           RequireDoubles(record.weights(), token_count, "the list of weights"));
-  for (size_t i = 0; i < token_count; ++i) {
-    solution.classes.push_back(static_cast<solver::TokenClass>(classes[i]));
-    if (classes[i] == 'R' && std::bit_cast<uint64_t>(solution.weights[i]) != 0) return WrongClasses();
-  }
-  return EntriesOf(solution);
-}
-
 }  // namespace
+
+bool ParseRecord(const storage::OpenRecord& opened, google::protobuf::MessageLite* record) {
+  return record->ParseFromArray(opened.bytes.data(), static_cast<int>(opened.bytes.size()));
+}
 
 storage::v1::MemoryRecord EncodeMemory(const MemoryIdentity& identity, const Chain& chain) {
   storage::v1::MemoryRecord record;
@@ -158,7 +145,8 @@ absl::StatusOr<DecodedMemory> DecodeMemory(const storage::v1::MemoryRecord& reco
 }
 
 absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(const MemoryIdentity& identity,
-                                                             const storage::v1::TokenRecord& record) {
+                                                             const storage::v1::TokenRecord& record,
+                                                             storage::Slot key_slot) {
   solver::Token token;
   token.id = record.id();
   EXPUNGE_ASSIGN_OR_RETURN(token.key,
@@ -166,23 +154,28 @@ absl::StatusOr<std::shared_ptr<const HeldToken>> DecodeToken(const MemoryIdentit
   EXPUNGE_ASSIGN_OR_RETURN(
       token.value, RequireDoubles(record.value(), identity.config.value_dimension, "a token's value"));
   HeldToken held;
-  held.token = std::make_shared<const solver::Token>(std::move(token));
+  held.token = ShareToken(std::move(token));
   held.subjects.assign(record.subjects().begin(), record.subjects().end());
   EXPUNGE_ASSIGN_OR_RETURN(held.salt, RequireDigest(record.salt(), "a token's salt"));
   EXPUNGE_ASSIGN_OR_RETURN(held.commitment, RequireDigest(record.commitment(), "a token's commitment"));
   EXPUNGE_ASSIGN_OR_RETURN(held.handle, RequireDigest(record.handle(), "a token's handle"));
   held.added_by = record.added_by();
   held.added_index = record.added_index();
+  held.key_slot = key_slot;
   return std::make_shared<const HeldToken>(std::move(held));
+}
+
+void WipeRecord(storage::v1::TokenRecord* record) {
+  Wipe(record->mutable_id());
+  for (std::string& subject : *record->mutable_subjects()) Wipe(&subject);
+  Wipe(record->mutable_key());
+  Wipe(record->mutable_value());
+  Wipe(record->mutable_salt());
 }
 
 absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record, const HeldTokens& tokens) {
   MemoryContent content;
-  if (record.fingerprint().empty()) {
-    EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeEntries(record, tokens.size()));
-  } else {
-    EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeDenseEntries(record, tokens.size()));
-  }
+  EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeEntries(record, tokens.size()));
   content.rho = record.rho();
   content.proof = DecodeProof(record.proof());
   content.tree = TreeOf(tokens);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,31 +34,51 @@ absl::Status CorruptMemory(absl::string_view pseudonym, absl::string_view messag
 }
 
 // Every record under `prefix`, by its key without it.
-using Records = std::map<std::string, std::string>;
-absl::StatusOr<Records> ReadAll(const storage::Store& store, Table table, absl::string_view prefix) {
+using Records = std::map<std::string, storage::OpenRecord>;
+absl::StatusOr<Records> ReadAll(const storage::SealedStore& store, Table table, absl::string_view prefix) {
   Records records;
   EXPUNGE_RETURN_IF_ERROR(
-      store.Scan(table, prefix, "", [&records, prefix](absl::string_view key, absl::string_view value) {
-        records.emplace(std::string(key.substr(prefix.size())), std::string(value));
+      store.Scan(table, prefix, "", [&records, prefix](absl::string_view key, storage::OpenRecord record) {
+        records.emplace(std::string(key.substr(prefix.size())), std::move(record));
         return true;
       }));
   return records;
 }
 
-absl::Status LoadSecret(Context* context) {
-  const absl::StatusOr<std::string> bytes = context->store->Get(Table::kMeta, kSecretKey);
+// The keys of the vault that records name.
+class LiveKeys {
+ public:
+  // Returns: InvalidArgument if `key` is not under `parent`, or is another record's.
+  absl::Status Add(storage::KeyName key, storage::Slot parent) {
+    if (key.slot != 0 && key.parent == parent && slots_.insert(key.slot).second) return absl::OkStatus();
+    return absl::InvalidArgumentError("a record is sealed under a key that is not its own");
+  }
+  [[nodiscard]] std::vector<storage::Slot> All() const { return {slots_.begin(), slots_.end()}; }
+
+ private:
+  std::set<storage::Slot> slots_;
+};
+
+absl::Status LoadSecret(Context* context, LiveKeys* live) {
+  const absl::StatusOr<storage::OpenRecord> opened = context->store->Get(Table::kMeta, kSecretKey);
   storage::v1::SecretRecord record;
-  if (absl::IsNotFound(bytes.status())) {
+  if (absl::IsNotFound(opened.status())) {
     context->secret = RandomDigest();
     record.set_key(ToBytes(context->secret));
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context->store->TakeKeys(storage::kMasterSlot, 1));
+    EXPUNGE_RETURN_IF_ERROR(live->Add({storage::kMasterSlot, slots.front()}, storage::kMasterSlot));
     storage::Transaction transaction;
-    transaction.Put(Table::kMeta, kSecretKey, record.SerializeAsString());
-    return context->store->Commit(std::move(transaction));
+    EXPUNGE_RETURN_IF_ERROR(context->store->Put(Table::kMeta, kSecretKey,
+                                                {storage::kMasterSlot, slots.front()}, record, &transaction));
+    bool durable = false;
+    return context->store->Commit(std::move(transaction), {}, &durable);
   }
-  EXPUNGE_RETURN_IF_ERROR(bytes.status());
-  const bool parsed = record.ParseFromString(*bytes);
+  EXPUNGE_RETURN_IF_ERROR(opened.status());
+  const bool parsed = ParseRecord(*opened, &record);
   const std::optional<Digest> secret = parsed ? DigestFromBytes(record.key()) : std::nullopt;
-  if (!secret.has_value()) return Corrupt("the store's secret is unreadable");
+  if (!secret.has_value() || !live->Add(opened->key, storage::kMasterSlot).ok()) {
+    return Corrupt("the store's secret is unreadable");
+  }
   context->secret = *secret;
   return absl::OkStatus();
 }
@@ -77,61 +99,76 @@ absl::Status CheckSigningKey(const Context& context) {
   record.set_public_key_pem(context.key.Public().ToPem());
   record.set_create_time_unix_nanos(absl::ToUnixNanos(context.clock()));
   storage::Transaction transaction;
-  transaction.Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, context.key_id), record.SerializeAsString());
-  return context.store->Commit(std::move(transaction));
+  EXPUNGE_RETURN_IF_ERROR(context.store->Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, context.key_id),
+                                             {}, record, &transaction));
+  bool durable = false;
+  return context.store->Commit(std::move(transaction), {}, &durable);
 }
 
 // What the certificates of one tenant say as a whole.
 struct CertificateList {
   Tenant* tenant = nullptr;
   uint64_t count = 0;
-  std::map<std::string, Digest> last_payloads;  // SHA-256, by the memory's id
+  std::map<std::string, Digest> last_payloads;  // SHA-256, by the memory's pseudonym
 };
 using CertificateLists = std::map<std::string, CertificateList>;  // by the tenant's handle
 
 // Makes the tenants; their lists are still empty.
-absl::StatusOr<CertificateLists> LoadTenants(Context* context) {
+absl::StatusOr<CertificateLists> LoadTenants(Context* context, LiveKeys* live) {
   EXPUNGE_ASSIGN_OR_RETURN(const Records tenants, ReadAll(*context->store, Table::kMeta, kTenantPrefix));
   CertificateLists lists;
-  for (const auto& [handle, bytes] : tenants) {
+  for (const auto& [handle, opened] : tenants) {
     storage::v1::TenantRecord record;
-    if (!record.ParseFromString(bytes)) return Corrupt("a tenant's record is unreadable");
+    if (!ParseRecord(opened, &record) || !live->Add(opened.key, storage::kMasterSlot).ok()) {
+      return Corrupt("a tenant's record is unreadable");
+    }
     const Digest expected = TenantHandle(context->secret, record.name());
     if (AsView(expected) != handle) return Corrupt("a tenant's record is under a wrong key");
     Tenant& tenant = context->tenants.FindOrAdd(record.name(), expected);
     const std::lock_guard lock(tenant.writer());
     tenant.set_next_certificate(record.next_certificate());
+    tenant.set_key_slot(opened.key.slot);
     lists[handle].tenant = &tenant;
   }
   return lists;
 }
 
-absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdentity& memory) {
-  EXPUNGE_ASSIGN_OR_RETURN(const Records records,
-                           ReadAll(*context.store, Table::kTokens, AsView(memory.pseudonym)));
-  HeldTokens tokens;
-  for (const auto& [handle, bytes] : records) {
-    storage::v1::TokenRecord record;
-    if (!record.ParseFromString(bytes)) return absl::InvalidArgumentError("a token's record is unreadable");
-    EXPUNGE_ASSIGN_OR_RETURN(auto held, DecodeToken(memory, record));
-    if (AsView(held->handle) != handle || held->handle != TokenHandle(memory.audit_key, held->token->id)) {
-      return absl::InvalidArgumentError("a token is under a wrong handle");
-    }
-    if (held->commitment != ExpectedCommitment(memory, *held)) {
-      return absl::InvalidArgumentError("a token does not match its commitment");
-    }
-    tokens.push_back(std::move(held));
+absl::StatusOr<std::shared_ptr<const HeldToken>> LoadToken(const MemoryIdentity& memory,
+                                                           absl::string_view handle,
+                                                           const storage::OpenRecord& opened) {
+  storage::v1::TokenRecord record;
+  if (!ParseRecord(opened, &record)) return absl::InvalidArgumentError("a token's record is unreadable");
+  auto held = DecodeToken(memory, record, opened.key.slot);
+  WipeRecord(&record);
+  EXPUNGE_RETURN_IF_ERROR(held.status());
+  if (AsView((*held)->handle) != handle ||
+      (*held)->handle != TokenHandle(memory.audit_key, (*held)->token->id)) {
+    return absl::InvalidArgumentError("a token is under a wrong handle");
   }
+  if ((*held)->commitment == ExpectedCommitment(memory, **held)) return held;
+  return absl::InvalidArgumentError("a token does not match its commitment");
+}
+
+absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdentity& memory,
+                                      storage::Slot tenant_key, LiveKeys* live) {
+  HeldTokens tokens;
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, const storage::OpenRecord& opened) {
+    absl::StatusOr<std::shared_ptr<const HeldToken>> held =
+        LoadToken(memory, key.substr(sizeof(Digest)), opened);
+    outcome = held.ok() ? live->Add(opened.key, tenant_key) : held.status();
+    if (outcome.ok()) tokens.push_back(*std::move(held));
+    return outcome.ok();
+  };
+  EXPUNGE_RETURN_IF_ERROR(context.store->Scan(Table::kTokens, AsView(memory.pseudonym), "", visit));
+  EXPUNGE_RETURN_IF_ERROR(outcome);
   std::sort(tokens.begin(), tokens.end(),
             [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
   return tokens;
 }
 
 absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord& record) {
-  // Format 1 had it. The digests cover all that it covers: every token by its commitment, and the rest as is.
-  if (!record.fingerprint().empty() && AsView(view.Fingerprint()) != record.fingerprint()) {
-    return absl::InvalidArgumentError("tokens and state do not match the stored fingerprint");
-  }
+  // They cover all that the fingerprint covers: every token by its commitment, and the rest as is.
   if (AsView(view.summary().state_digest) != record.state_digest() ||
       AsView(view.summary().token_root) != record.token_root() ||
       AsView(view.summary().entries_root) != record.entries_root()) {
@@ -162,17 +199,21 @@ absl::Status CheckBySolving(const MemoryView& view) {
   return absl::InvalidArgumentError("the stored state is not the canonical solution of its tokens");
 }
 
-absl::StatusOr<Snapshot> LoadView(const Context& context,
-                                  const std::shared_ptr<const MemoryIdentity>& memory) {
-  EXPUNGE_ASSIGN_OR_RETURN(const HeldTokens tokens, LoadTokens(context, *memory));
+// `key`: that of the memory's own record.
+absl::StatusOr<Snapshot> LoadView(const Context& context, const std::shared_ptr<const MemoryIdentity>& memory,
+                                  storage::KeyName key, LiveKeys* live) {
+  EXPUNGE_ASSIGN_OR_RETURN(const HeldTokens tokens, LoadTokens(context, *memory, key.parent, live));
   if (!solver::ValidateRidge(memory->config, tokens.size()).ok()) {
     return absl::InvalidArgumentError("it has more tokens than its ridge allows");
   }
-  const absl::StatusOr<std::string> bytes = context.store->Get(Table::kStates, AsView(memory->pseudonym));
-  if (absl::IsNotFound(bytes.status())) return absl::InvalidArgumentError("its state is missing");
-  EXPUNGE_RETURN_IF_ERROR(bytes.status());
+  const absl::StatusOr<storage::OpenRecord> opened =
+      context.store->Get(Table::kStates, AsView(memory->pseudonym));
+  if (absl::IsNotFound(opened.status())) return absl::InvalidArgumentError("its state is missing");
+  EXPUNGE_RETURN_IF_ERROR(opened.status());
   storage::v1::StateRecord record;
-  if (!record.ParseFromString(*bytes)) return absl::InvalidArgumentError("its state is unreadable");
+  if (!ParseRecord(*opened, &record) || opened->key != key) {
+    return absl::InvalidArgumentError("its state is unreadable");
+  }
   EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, tokens));
   auto view = std::make_shared<const MemoryView>(memory, record.epoch(), std::move(content));
   EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
@@ -180,9 +221,10 @@ absl::StatusOr<Snapshot> LoadView(const Context& context,
   return view;
 }
 
-absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const std::string& bytes) {
+absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const storage::OpenRecord& opened,
+                        LiveKeys* live) {
   storage::v1::MemoryRecord record;
-  if (!record.ParseFromString(bytes)) return absl::InvalidArgumentError("its record is unreadable");
+  if (!ParseRecord(opened, &record)) return absl::InvalidArgumentError("its record is unreadable");
   EXPUNGE_ASSIGN_OR_RETURN(const DecodedMemory decoded, DecodeMemory(record));
   const MemoryIdentity& identity = *decoded.identity;
   if (AsView(identity.pseudonym) != pseudonym) {
@@ -190,19 +232,21 @@ absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const std
   }
   Tenant* tenant = context->tenants.Find(identity.tenant);
   if (tenant == nullptr) return absl::InvalidArgumentError("it belongs to no tenant");
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot view, LoadView(*context, decoded.identity));
   const std::lock_guard lock(tenant->writer());
+  EXPUNGE_RETURN_IF_ERROR(live->Add(opened.key, tenant->key_slot()));
+  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot view, LoadView(*context, decoded.identity, opened.key, live));
   if (tenant->Find(identity.memory) != nullptr) {
     return absl::InvalidArgumentError("another memory has its name");
   }
   tenant->chains()[identity.memory] = decoded.chain;
+  tenant->memory_keys()[identity.memory] = opened.key.slot;
   tenant->Publish({{identity.memory, view}});
   return absl::OkStatus();
 }
 
 // Takes up the next record of the table. Numbers begin at 1 and have no gap.
-absl::Status CountCertificate(const Context& context, absl::string_view key, absl::string_view value,
-                              CertificateLists* lists) {
+absl::Status CountCertificate(const Context& context, absl::string_view key,
+                              const storage::OpenRecord& opened, CertificateLists* lists) {
   const auto list = lists->find(std::string(key.substr(0, sizeof(Digest))));
   if (list == lists->end()) return Corrupt("a certificate belongs to no tenant");
   CertificateList& certificates = list->second;
@@ -211,11 +255,9 @@ absl::Status CountCertificate(const Context& context, absl::string_view key, abs
   }
   ++certificates.count;
   storage::v1::CertificateRecord record;
-  if (!record.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-    return Corrupt("a certificate's record is unreadable");
-  }
+  if (!ParseRecord(opened, &record)) return Corrupt("a certificate's record is unreadable");
   if (record.key_id() != context.key_id) return Corrupt("a certificate names another signing key");
-  certificates.last_payloads[record.memory()] = Sha256(record.payload());
+  certificates.last_payloads[record.memory_pseudonym()] = Sha256(record.payload());
   return absl::OkStatus();
 }
 
@@ -225,23 +267,25 @@ absl::Status CheckChains(const CertificateList& certificates) {
   const std::lock_guard lock(tenant.writer());
   if (tenant.next_certificate() != certificates.count + 1) return Corrupt("a certificate is missing");
   for (const auto& [memory, chain] : tenant.chains()) {
-    const auto last = certificates.last_payloads.find(memory);
-    // A memory without a certificate may have the name of one that is gone.
-    const bool none = chain.next_sequence == 1 || last == certificates.last_payloads.end();
-    if (chain.last_payload_sha256 == (none ? Digest{} : last->second)) continue;
-    return CorruptMemory(AsView(tenant.Find(memory)->identity().pseudonym),
-                         "its latest certificate is not the one that it remembers");
+    const std::string pseudonym = ToBytes(tenant.Find(memory)->identity().pseudonym);
+    const auto last = certificates.last_payloads.find(pseudonym);
+    const bool none = last == certificates.last_payloads.end();
+    if ((chain.next_sequence == 1) == none && chain.last_payload_sha256 == (none ? Digest{} : last->second)) {
+      continue;
+    }
+    return CorruptMemory(pseudonym, "its latest certificate is not the one that it remembers");
   }
+  tenant.Release();
   return absl::OkStatus();
 }
 
 absl::Status CheckCertificates(const Context& context, CertificateLists lists) {
   absl::Status outcome;
-  EXPUNGE_RETURN_IF_ERROR(
-      context.store->Scan(Table::kCertificates, "", "", [&](absl::string_view key, absl::string_view value) {
-        outcome = CountCertificate(context, key, value, &lists);
-        return outcome.ok();
-      }));
+  EXPUNGE_RETURN_IF_ERROR(context.store->Scan(Table::kCertificates, "", "",
+                                              [&](absl::string_view key, const storage::OpenRecord& opened) {
+                                                outcome = CountCertificate(context, key, opened, &lists);
+                                                return outcome.ok();
+                                              }));
   EXPUNGE_RETURN_IF_ERROR(outcome);
   for (const auto& [handle, certificates] : lists) EXPUNGE_RETURN_IF_ERROR(CheckChains(certificates));
   return absl::OkStatus();
@@ -256,27 +300,51 @@ absl::Status CheckNoStrays(const Context& context, const Records& memories) {
     return outcome.ok();
   };
   for (const Table table : {Table::kTokens, Table::kStates}) {
-    EXPUNGE_RETURN_IF_ERROR(context.store->Scan(table, "", "", visit));
+    EXPUNGE_RETURN_IF_ERROR(context.store->database().Scan(table, "", "", visit));
     EXPUNGE_RETURN_IF_ERROR(outcome);
   }
   return outcome;
 }
 
+// What the ledger says is not purged yet.
+absl::Status LoadErasures(const Context& context) {
+  for (const Tenant* tenant : context.tenants.All()) {
+    EXPUNGE_ASSIGN_OR_RETURN(const Records records,
+                             ReadAll(*context.store, Table::kErasures, AsView(tenant->handle())));
+    for (const auto& [number, opened] : records) {
+      storage::v1::ErasureRecord erasure;
+      if (!ParseRecord(opened, &erasure)) return Corrupt("an entry of the deletion ledger is unreadable");
+      if (erasure.purged()) continue;
+      const absl::Duration age = context.clock() - absl::FromUnixNanos(erasure.create_time_unix_nanos());
+      // A clock that was set back must not make it look new, nor young for ever.
+      const auto since =
+          std::chrono::steady_clock::now() -
+          absl::ToChronoNanoseconds(std::clamp(age, absl::ZeroDuration(), absl::Hours(24 * 365)));
+      context.erasures->Add({tenant->name(), CertificateNumber(number), since});
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Recover(Context* context) {
-  EXPUNGE_RETURN_IF_ERROR(LoadSecret(context));
+  LiveKeys live;
+  EXPUNGE_RETURN_IF_ERROR(LoadSecret(context, &live));
   EXPUNGE_RETURN_IF_ERROR(CheckSigningKey(*context));
-  EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context));
+  EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context, &live));
   EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));
-  for (const auto& [pseudonym, bytes] : memories) {
-    const absl::Status status = LoadMemory(context, pseudonym, bytes);
+  for (const auto& [pseudonym, opened] : memories) {
+    const absl::Status status = LoadMemory(context, pseudonym, opened, &live);
     // The store's own errors and the solver's keep their kind; everything else contradicts itself.
     if (absl::IsInvalidArgument(status)) return CorruptMemory(pseudonym, std::string(status.message()));
     EXPUNGE_RETURN_IF_ERROR(status);
   }
   EXPUNGE_RETURN_IF_ERROR(CheckNoStrays(*context, memories));
-  return CheckCertificates(*context, std::move(lists));
+  EXPUNGE_RETURN_IF_ERROR(LoadErasures(*context));
+  EXPUNGE_RETURN_IF_ERROR(CheckCertificates(*context, std::move(lists)));
+  // All is read and agrees. What a crash left of a deletion is finished before anything is served.
+  return context->store->vault().RetainOnly(live.All(), context->store->database().sequence());
 }
 
 }  // namespace expunge::core

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "server/core/handles.h"
+#include "server/core/records.h"
 
 namespace expunge::core {
 namespace {
@@ -62,12 +63,12 @@ absl::StatusOr<std::optional<storage::v1::RequestRecord>> FindAnswer(const Conte
                                                                      const RequestIdentity& request) {
   using Found = std::optional<storage::v1::RequestRecord>;
   if (!request.has_id) return Found();
-  const absl::StatusOr<std::string> bytes =
+  const absl::StatusOr<storage::OpenRecord> opened =
       context.store->Get(storage::Table::kRequests, RequestKey(tenant.handle(), request.handle));
-  if (absl::IsNotFound(bytes.status())) return Found();
-  EXPUNGE_RETURN_IF_ERROR(bytes.status());
+  if (absl::IsNotFound(opened.status())) return Found();
+  EXPUNGE_RETURN_IF_ERROR(opened.status());
   storage::v1::RequestRecord record;
-  if (!record.ParseFromString(*bytes)) {
+  if (!ParseRecord(*opened, &record)) {
     return MakeError(Reason::kStorageCorrupt, "", "a remembered request is unreadable");
   }
   if (record.method() != request.method || record.body_mac() != ToBytes(request.body_mac)) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/core/byte_eraser.h"
 #include "server/core/context.h"
 #include "server/core/operations.h"
 #include "server/core/recovery.h"
@@ -11,13 +12,16 @@ namespace expunge::core {
 
 struct Service::Impl {
   Context context;
+  std::unique_ptr<ByteEraser> eraser;  // last: its thread uses the context
 };
 
-absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::Store> store,
+absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::SealedStore> store,
                                                        certificate::SigningKey key, Clock clock,
                                                        const ServiceOptions& options) {
-  std::unique_ptr<Impl> impl(new Impl{Context(std::move(store), std::move(key), std::move(clock), options)});
+  std::unique_ptr<Impl> impl(
+      new Impl{Context(std::move(store), std::move(key), std::move(clock), options), nullptr});
   EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
+  impl->eraser = std::make_unique<ByteEraser>(impl->context);
   return std::unique_ptr<Service>(new Service(std::move(impl)));
 }
 
@@ -72,6 +76,13 @@ absl::StatusOr<v1::ListCertificatesResponse> Service::ListCertificates(
     const v1::ListCertificatesRequest& request) {
   return core::ListCertificates(impl_->context, request);
 }
+
+absl::StatusOr<v1::GetErasureStatusResponse> Service::GetErasureStatus(
+    const v1::GetErasureStatusRequest& request) {
+  return impl_->eraser->Status(request);
+}
+
+absl::Status Service::EraseBytes() { return impl_->eraser->Erase(); }
 
 absl::StatusOr<v1::ListSigningKeysResponse> Service::ListSigningKeys(const v1::ListSigningKeysRequest&) {
   return core::ListSigningKeys(impl_->context);

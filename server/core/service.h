@@ -8,6 +8,7 @@
 #ifndef EXPUNGE_SERVER_CORE_SERVICE_H_
 #define EXPUNGE_SERVER_CORE_SERVICE_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,7 @@
 #include "certificate/signing_key.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
-#include "storage/store.h"
+#include "storage/sealed_store.h"
 
 namespace expunge::core {
 
@@ -32,6 +33,9 @@ struct ServiceOptions {
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;
   // Start-up solves every memory again from nothing and compares all bits; false: only hashes what is stored.
   bool recover_by_solving = true;
+  // Within which time the ciphertext of what was erased leaves the database's files; an attempt begins when
+  // the oldest has waited for half of it. Zero: only EraseBytes does it.
+  std::chrono::milliseconds erase_bytes_within{0};
 };
 
 // Threads: any number of calls at once.
@@ -39,9 +43,9 @@ class Service {
  public:
   // Loads every memory of `store` and checks it against its stored digests.
   // Returns: DataLoss naming the memory that does not match; errors of the store.
-  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(std::unique_ptr<storage::Store> store,
-                                                                     certificate::SigningKey key, Clock clock,
-                                                                     const ServiceOptions& options = {});
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(
+      std::unique_ptr<storage::SealedStore> store, certificate::SigningKey key, Clock clock,
+      const ServiceOptions& options = {});
   ~Service();
 
   // One function a call; errors are those of base/error.h.
@@ -59,6 +63,12 @@ class Service {
   absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const v1::GetCertificateRequest& request);
   absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const v1::ListCertificatesRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const v1::ListSigningKeysRequest& request);
+  absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
+
+  // Removes the ciphertext of all that was erased before the call from the database's files, and issues the
+  // certificates of stage PHYSICALLY_PURGED. Cost: the database is read and written once, if anything is
+  // pending. Returns: as Store::EraseDeletedBytes; errors of the store. What is pending then stays so.
+  absl::Status EraseBytes();
 
  private:
   struct Impl;

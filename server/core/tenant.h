@@ -6,6 +6,7 @@
 #ifndef EXPUNGE_SERVER_CORE_TENANT_H_
 #define EXPUNGE_SERVER_CORE_TENANT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "server/core/memory.h"
+#include "storage/key_vault.h"
 
 namespace expunge::core {
 
@@ -70,13 +72,27 @@ class Tenant {
   [[nodiscard]] uint64_t next_certificate() const { return next_certificate_; }
   void set_next_certificate(uint64_t number) { next_certificate_ = number; }
   std::map<std::string, Chain>& chains() { return chains_; }
+  // Its key in the vault, under the master key: 0 until its first change.
+  [[nodiscard]] storage::Slot key_slot() const { return key_slot_; }
+  void set_key_slot(storage::Slot slot) { key_slot_ = slot; }
+  // The keys of its memories (records and states), under its own.
+  std::map<std::string, storage::Slot>& memory_keys() { return memory_keys_; }
+
+  // Certificates below this number are released: whatever they say has been done, and is durable.
+  // Threads: any number at once.
+  [[nodiscard]] uint64_t released() const { return released_; }
+  // REQUIRES: writer() held.
+  void Release() { released_ = next_certificate_; }
 
  private:
   const std::string name_;
   const Digest handle_;
   std::mutex writer_;
-  uint64_t next_certificate_ = 1;        // guarded by writer_
-  std::map<std::string, Chain> chains_;  // by memory; guarded by writer_
+  uint64_t next_certificate_ = 1;                     // guarded by writer_
+  std::map<std::string, Chain> chains_;               // by memory; guarded by writer_
+  storage::Slot key_slot_ = 0;                        // guarded by writer_
+  std::map<std::string, storage::Slot> memory_keys_;  // by memory; guarded by writer_
+  std::atomic<uint64_t> released_ = 1;
   mutable std::mutex index_;
   std::map<std::string, Snapshot> memories_;  // guarded by index_
 };
@@ -89,6 +105,14 @@ class TenantRegistry {
     const std::lock_guard lock(mutex_);
     const auto found = tenants_.find(name);
     return found == tenants_.end() ? nullptr : found->second.get();
+  }
+
+  // In the order of their names.
+  [[nodiscard]] std::vector<Tenant*> All() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Tenant*> all;
+    for (const auto& [name, tenant] : tenants_) all.push_back(tenant.get());
+    return all;
   }
 
   Tenant& FindOrAdd(const std::string& name, const Digest& handle) {

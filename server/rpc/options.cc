@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "server/core/build_info.h"
 #include "server/core/service.h"
 
@@ -30,6 +31,7 @@ std::string VersionText() {
 struct RawText {
   std::string log_level = "info";
   std::string recover = "solve";
+  std::string erase_bytes_within = "15m";
 };
 
 void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
@@ -39,6 +41,14 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
       ->capture_default_str();
   app->add_option("--key-file", server->key_file,
                   "The Ed25519 signing key (PEM); made at first start [DATA-DIR/signing_key.pem]");
+  app->add_option("--vault-dir", server->vault_dir,
+                  "Where the keys of tokens are kept, best on another disk than backups of the data reach "
+                  "[DATA-DIR/vault]");
+  app->add_option("--master-key-file", server->master_key_file,
+                  "The key under which the vault lies; made at first start [DATA-DIR/master.key]");
+  app->add_option("--erase-bytes-within", raw->erase_bytes_within,
+                  "Within which time the ciphertext of what was erased leaves all files, such as 90s or 15m")
+      ->capture_default_str();
   app->add_option(
          "--recover", raw->recover,
          "How every memory is checked at start: solve it again from nothing, or only hash what is stored")
@@ -120,6 +130,13 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
     return {std::nullopt, kUsageError, "", absl::StrCat("expunged: ", error.what(), "\n")};
   }
   options.log.level = ParseLogLevel(raw.log_level).value_or(LogLevel::kInfo);
+  absl::Duration within;
+  if (!absl::ParseDuration(raw.erase_bytes_within, &within) || within < absl::Milliseconds(100) ||
+      within > absl::Hours(24 * 30)) {
+    return {std::nullopt, kUsageError, "",
+            "expunged: --erase-bytes-within must be a time of 100ms to 720h, such as 90s or 15m\n"};
+  }
+  options.server.erase_bytes_within = absl::ToChronoMilliseconds(within);
   options.server.recover_by_solving = raw.recover == "solve";
   ParseOutcome outcome;
   outcome.options = std::move(options);

@@ -18,7 +18,7 @@
 #include "server/rpc/address.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/services.h"
-#include "storage/store.h"
+#include "storage/sealed_store.h"
 
 namespace expunge::rpc {
 namespace {
@@ -59,7 +59,9 @@ absl::Status MakeDataDirectory(const std::string& path) {
 absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& options, Clock clock) {
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
-  EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::Store::Open(options.data_dir + "/db"));
+  EXPUNGE_ASSIGN_OR_RETURN(
+      auto store,
+      storage::SealedStore::Open({options.data_dir + "/db", options.vault_dir, options.master_key_file, {}}));
   const std::string key_file =
       options.key_file.empty() ? options.data_dir + "/signing_key.pem" : options.key_file;
   EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadOrCreate(key_file));
@@ -67,6 +69,7 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.max_live_solver_bytes = options.max_live_solver_bytes;
   core_options.recover_by_solving = options.recover_by_solving;
+  core_options.erase_bytes_within = options.erase_bytes_within;
   auto service = core::Service::Open(std::move(store), std::move(key), std::move(clock), core_options);
   if (!service.ok()) {
     return absl::Status(service.status().code(),

@@ -3,6 +3,7 @@
 #ifndef EXPUNGE_SERVER_RPC_SERVER_H_
 #define EXPUNGE_SERVER_RPC_SERVER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +27,10 @@ struct ServerOptions {
   uint64_t max_tokens_per_memory = 100'000;
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;  // of all memories (server/core/service.h)
   bool recover_by_solving = true;
+  std::string vault_dir;        // empty: "vault" in the data directory
+  std::string master_key_file;  // empty: "master.key" in the data directory
+  // Within which time erased ciphertext leaves the files (server/core/service.h).
+  std::chrono::milliseconds erase_bytes_within = std::chrono::minutes(15);
   bool allow_remote_plaintext = false;
   absl::Duration drain =
       absl::Seconds(10);  // calls in flight at Stop have this long; then they are cancelled

@@ -70,8 +70,9 @@ using RawUnlearningService = v1::UnlearningService::WithRawCallbackMethod_Delete
     v1::UnlearningService::WithRawCallbackMethod_Purge<v1::UnlearningService::WithRawCallbackMethod_Certify<
         v1::UnlearningService::WithRawCallbackMethod_GetCertificate<
             v1::UnlearningService::WithRawCallbackMethod_ListCertificates<
-                v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
-                    v1::UnlearningService::Service>>>>>>;
+                v1::UnlearningService::WithRawCallbackMethod_GetErasureStatus<
+                    v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
+                        v1::UnlearningService::Service>>>>>>>;
 
 class UnlearningServiceHandlers final : public RawUnlearningService {
  public:
@@ -107,6 +108,13 @@ class UnlearningServiceHandlers final : public RawUnlearningService {
                                              grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"UnlearningService.ListCertificates", Lane::kRead}, context, message, answer,
                               &core::Service::ListCertificates);
+  }
+
+  grpc::ServerUnaryReactor* GetErasureStatus(grpc::CallbackServerContext* context,
+                                             const grpc::ByteBuffer* message,
+                                             grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.GetErasureStatus", Lane::kRead}, context, message, answer,
+                              &core::Service::GetErasureStatus);
   }
 
   grpc::ServerUnaryReactor* ListSigningKeys(grpc::CallbackServerContext* context,

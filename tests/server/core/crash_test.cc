@@ -89,7 +89,7 @@ absl::Status Toggle(Service& service, int token, bool add) {
 int AddAndDelete(const std::string& data, const std::string& key_file) {
   constexpr int kTokens = 40;
   auto key = certificate::SigningKey::LoadOrCreate(key_file);
-  auto store = storage::Store::Open(data);
+  auto store = storage::SealedStore::Open({data, "", "", {}});
   if (!key.ok() || !store.ok()) return 2;
   const auto service = Service::Open(*std::move(store), *std::move(key), SystemClock());
   if (!service.ok()) return 2;

@@ -181,7 +181,7 @@ class LiveSolverTest : public ServiceTest {
 
   void OpenContext() {
     context_.reset();
-    auto store = storage::Store::Open(directory_ / "data", store_options_);
+    auto store = storage::SealedStore::Open({directory_ / "data", "", "", store_options_});
     ASSERT_TRUE(store.ok()) << store.status();
     context_ = std::make_unique<Context>(
         *std::move(store), key_, [this] { return now_; }, options_);

@@ -66,7 +66,7 @@ TEST(RecordsTest, TheWorkedExampleIsReadBack) {
   const MemoryIdentity memory = ExampleMemory();
   storage::v1::TokenRecord record;
   ASSERT_TRUE(record.ParseFromString(*FromHex(kRecord)));
-  const auto token = DecodeToken(memory, record);
+  const auto token = DecodeToken(memory, record, 1);
   ASSERT_TRUE(token.ok()) << token.status();
   EXPECT_EQ((*token)->token->id, "a");
   EXPECT_EQ((*token)->token->key, (std::vector<double>{1, -2}));
@@ -83,7 +83,7 @@ TEST(RecordsTest, RecordsOfWrongSizesAreRefused) {
     std::string bytes = bad.GetReflection()->GetString(bad, descriptor);
     bytes.pop_back();
     bad.GetReflection()->SetString(&bad, descriptor, bytes);
-    EXPECT_TRUE(absl::IsInvalidArgument(DecodeToken(memory, bad).status())) << field;
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeToken(memory, bad, 1).status())) << field;
   }
 }
 
@@ -91,9 +91,9 @@ TEST(RecordsTest, RecordsOfWrongSizesAreRefused) {
 // example.
 TEST(RecordsTest, DigestsFollowTheDocumentedLayout) {
   const MemoryIdentity memory = ExampleMemory();
-  const HeldToken token = ExampleToken(memory);
-  const std::vector<EntryDigests> entries = {{token.handle, solver::TokenClass::kError, 1.0}};
-  const Digest token_root = TreeOf({std::make_shared<const HeldToken>(token)}).Root();
+  const auto token = std::make_shared<const HeldToken>(ExampleToken(memory));
+  const std::vector<EntryDigests> entries = {{token->handle, solver::TokenClass::kError, 1.0}};
+  const Digest token_root = TreeOf({token}).Root();
   EXPECT_EQ(ToHex(AsView(token_root)), "42e4bc943cdbbc8b95f4674d4b17252545da6b624c22112fd2ba6b2b0a1e0c20");
   EXPECT_EQ(ToHex(AsView(EntriesRoot(memory.audit_key, entries))),
             "c8fda7eae42cc2e1f39f7fba25e02ab43fcea8bed4810065f9a7ab73bc6c7e78");

@@ -63,7 +63,7 @@ ServiceTest::ServiceTest()
 
 absl::Status ServiceTest::TryOpen() {
   Close();
-  auto store = storage::Store::Open(directory_ / "data", store_options_);
+  auto store = storage::SealedStore::Open({directory_ / "data", "", "", store_options_});
   if (!store.ok()) return store.status();
   store_ = store->get();
   auto service = Service::Open(
@@ -121,12 +121,27 @@ std::vector<v1::TokenInfo> ServiceTest::Tokens(const std::string& memory) {
 
 Dump ServiceTest::DumpStore() const {
   Dump dump;
-  for (int table = 0; table <= static_cast<int>(storage::Table::kRequests); ++table) {
-    const absl::Status status = store_->Scan(static_cast<storage::Table>(table), "", "",
-                                             [&dump, table](absl::string_view key, absl::string_view value) {
-                                               dump[{table, std::string(key)}] = std::string(value);
-                                               return true;
-                                             });
+  for (auto& [place, value] : DumpRaw()) {
+    if (place.second == "format") {
+      dump[place] = value;
+      continue;
+    }
+    const auto opened = store_->Get(static_cast<storage::Table>(place.first), place.second);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    if (opened.ok()) dump[place] = std::string(opened->bytes.data(), opened->bytes.size());
+  }
+  return dump;
+}
+
+Dump ServiceTest::DumpRaw() const {
+  Dump dump;
+  for (int table = 0; table <= static_cast<int>(storage::kLastTable); ++table) {
+    const absl::Status status =
+        store_->database().Scan(static_cast<storage::Table>(table), "", "",
+                                [&dump, table](absl::string_view key, absl::string_view value) {
+                                  dump[{table, std::string(key)}] = std::string(value);
+                                  return true;
+                                });
     EXPECT_TRUE(status.ok()) << status;
   }
   return dump;

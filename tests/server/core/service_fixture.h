@@ -14,7 +14,7 @@
 #include "certificate/signing_key.h"
 #include "server/core/service.h"
 #include "storage/records.pb.h"
-#include "storage/store.h"
+#include "storage/sealed_store.h"
 #include "tests/support/files.h"
 
 namespace expunge::core {
@@ -65,7 +65,9 @@ class ServiceTest : public ::testing::Test {
   v1::Memory Full(const std::string& memory);
   std::vector<v1::TokenInfo> Tokens(const std::string& memory);
 
+  // In the clear, and as it is stored.
   [[nodiscard]] Dump DumpStore() const;
+  [[nodiscard]] Dump DumpRaw() const;
   // The payload of a certificate's envelope, verified with the service's key.
   [[nodiscard]] std::string VerifiedPayload(const v1::Certificate& certificate) const;
 
@@ -75,7 +77,7 @@ class ServiceTest : public ::testing::Test {
   ServiceOptions options_;
   storage::StoreOptions store_options_;
   std::unique_ptr<Service> service_;
-  storage::Store* store_ = nullptr;  // the service's
+  storage::SealedStore* store_ = nullptr;  // the service's
 };
 
 // What the canonical state determines: without the epoch, and without the proven bounds, which depend on how

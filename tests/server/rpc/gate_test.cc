@@ -14,7 +14,7 @@
 #include "server/core/service.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/services.h"
-#include "storage/store.h"
+#include "storage/sealed_store.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace expunge::rpc {
@@ -23,7 +23,7 @@ namespace {
 class GateTest : public testing::Test {
  protected:
   void Start(const AccessPolicy& access) {
-    auto store = storage::Store::Open(directory_ / "db");
+    auto store = storage::SealedStore::Open({directory_ / "db", "", "", {}});
     ASSERT_TRUE(store.ok()) << store.status();
     auto service = core::Service::Open(*std::move(store), certificate::SigningKey::Generate(), SystemClock());
     ASSERT_TRUE(service.ok()) << service.status();

@@ -1,0 +1,161 @@
+#include "storage/sealed_store.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/status_macros.h"
+#include "storage/database_options.h"
+#include "storage/master_key.h"
+#include "storage/seal.h"
+
+namespace expunge::storage {
+namespace {
+
+constexpr size_t kNameBytes = 16;
+
+std::string TableName(Table table) { return ColumnFamilyNames().at(static_cast<size_t>(table)); }
+
+std::string NameBytes(KeyName key) {
+  std::string bytes;
+  AppendU64(key.parent, &bytes);
+  AppendU64(key.slot, &bytes);
+  return bytes;
+}
+
+uint64_t LittleEndian(absl::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = sizeof(value); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+std::string AssociatedData(Table table, absl::string_view record_key, KeyName key) {
+  std::string data;
+  AppendField("expunge record v1", &data);
+  AppendField(TableName(table), &data);
+  AppendField(record_key, &data);
+  data += NameBytes(key);
+  return data;
+}
+
+absl::Status Damaged(Table table) {
+  return MakeError(Reason::kStorageCorrupt, "",
+                   absl::StrCat("a record of the table ", TableName(table),
+                                " does not unseal: it is damaged, or stands in another's place"));
+}
+
+absl::StatusOr<std::unique_ptr<KeyVault>> OpenVault(const std::string& directory, const std::string& key_file,
+                                                    bool may_create) {
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, LoadMasterKey(key_file, may_create));
+  return KeyVault::Open(directory, std::move(master), may_create);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStoreOptions& options) {
+  const std::filesystem::path beside = std::filesystem::path(options.directory).parent_path();
+  const std::string vault_directory =
+      options.vault_directory.empty() ? (beside / "vault").string() : options.vault_directory;
+  const std::string key_file =
+      options.master_key_file.empty() ? (beside / "master.key").string() : options.master_key_file;
+  std::error_code error;
+  const bool vault_exists = std::filesystem::exists(vault_directory + "/keys", error);
+  std::unique_ptr<KeyVault> vault;
+  if (vault_exists) {
+    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(vault_directory, key_file, false));
+  }
+  EXPUNGE_ASSIGN_OR_RETURN(auto database, Store::Open(options.directory, options.store));
+  if (!vault_exists) {
+    // A database that has records has a vault.
+    if (!database->is_new()) {
+      return MakeError(Reason::kStorageCorrupt, "",
+                       absl::StrCat("the key vault ", vault_directory,
+                                    "/keys is missing, and without it no record can be read: restore it"));
+    }
+    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(vault_directory, key_file, true));
+  }
+  if (database->sequence() < vault->committed()) {
+    return MakeError(Reason::kStorageCorrupt, "",
+                     absl::StrCat("the database ends at change ", database->sequence(),
+                                  ", but its key vault has seen change ", vault->committed(),
+                                  ": the database is an older copy, or its newest log is missing"));
+  }
+  return std::unique_ptr<SealedStore>(new SealedStore(std::move(database), std::move(vault)));
+}
+
+absl::StatusOr<std::vector<Slot>> SealedStore::TakeKeys(Slot parent, size_t count) const {
+  return vault_->Take(parent, count);
+}
+
+absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_view record_key, KeyName key,
+                                                   absl::string_view record) const {
+  std::string value = NameBytes(key);
+  if (key == KeyName{}) {
+    value.append(record.data(), record.size());
+    return value;
+  }
+  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey secret, vault_->Key(key.parent, key.slot));
+  value += Seal(secret, AssociatedData(table, record_key, key), record);
+  return value;
+}
+
+absl::Status SealedStore::Put(Table table, absl::string_view record_key, KeyName key,
+                              const google::protobuf::MessageLite& message, Transaction* transaction) const {
+  SecretBytes record(message.ByteSizeLong());
+  message.SerializeToArray(record.data(), static_cast<int>(record.size()));
+  EXPUNGE_ASSIGN_OR_RETURN(const std::string value, SealValue(table, record_key, key, AsView(record)));
+  transaction->Put(table, record_key, value);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpenRecord> SealedStore::OpenValue(Table table, absl::string_view record_key,
+                                                  absl::string_view value) const {
+  if (value.size() < kNameBytes) return Damaged(table);
+  OpenRecord record;
+  record.key = {LittleEndian(value), LittleEndian(value.substr(sizeof(Slot)))};
+  value.remove_prefix(kNameBytes);
+  if (record.key == KeyName{}) {
+    record.bytes.assign(value.begin(), value.end());
+    return record;
+  }
+  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey secret, vault_->Key(record.key.parent, record.key.slot));
+  std::optional<SecretBytes> opened = Unseal(secret, AssociatedData(table, record_key, record.key), value);
+  if (!opened.has_value()) return Damaged(table);
+  record.bytes = *std::move(opened);
+  return record;
+}
+
+absl::StatusOr<OpenRecord> SealedStore::Get(Table table, absl::string_view record_key) const {
+  EXPUNGE_ASSIGN_OR_RETURN(const std::string value, database_->Get(table, record_key));
+  return OpenValue(table, record_key, value);
+}
+
+absl::Status SealedStore::Scan(
+    Table table, absl::string_view prefix, absl::string_view first,
+    const std::function<bool(absl::string_view record_key, OpenRecord record)>& visit) const {
+  absl::Status outcome;
+  EXPUNGE_RETURN_IF_ERROR(
+      database_->Scan(table, prefix, first, [&](absl::string_view record_key, absl::string_view value) {
+        absl::StatusOr<OpenRecord> record = OpenValue(table, record_key, value);
+        if (record.ok()) return visit(record_key, *std::move(record));
+        outcome = record.status();
+        return false;
+      }));
+  return outcome;
+}
+
+absl::Status SealedStore::Commit(Transaction transaction, const std::vector<Slot>& destroyed, bool* durable) {
+  *durable = false;
+  EXPUNGE_RETURN_IF_ERROR(database_->Commit(std::move(transaction)));
+  *durable = true;
+  if (destroyed.empty()) return absl::OkStatus();
+  return vault_->Destroy(destroyed, database_->sequence());
+}
+
+bool SealedStore::writable() const { return database_->writable() && vault_->writable(); }
+
+}  // namespace expunge::storage
