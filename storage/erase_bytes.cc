@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "storage/database_options.h"
 #include "storage/rocks_status.h"
 
 namespace expunge::storage {
@@ -38,7 +39,7 @@ constexpr uint64_t kSpareBytes = uint64_t{16} << 20;
 
 // The numbers that RocksDB gives to files rise; these divide the old from the new.
 struct Boundaries {
-  uint64_t first_log = 0;      // older logs may hold deleted bytes
+  uint64_t last_log = 0;       // logs up to this one may hold deleted bytes
   uint64_t last_table = 0;     // table files up to this one may
   uint64_t last_output = 0;    // table files up to this one are in use, or must go
   uint64_t last_manifest = 0;  // MANIFESTs up to this one may
@@ -69,11 +70,17 @@ absl::StatusOr<uint64_t> CurrentManifest(rocksdb::DB& database) {
   return number;
 }
 
-// The first log that holds nothing but later writes: the one after the present one, or that, if it is empty.
-absl::StatusOr<uint64_t> FirstCleanLog(rocksdb::DB& database) {
+// The number of the log that is written now.
+absl::StatusOr<uint64_t> CurrentLog(rocksdb::DB& database) {
   std::unique_ptr<rocksdb::LogFile> log;
   EXPUNGE_RETURN_IF_ERROR(FromRocks(database.GetCurrentWalFile(&log), "find the log"));
-  return log->SizeFileBytes() == 0 ? log->LogNumber() : log->LogNumber() + 1;
+  return log->LogNumber();
+}
+
+// A flush begins a new log only if there is something to flush; if there is not, even old logs are kept from
+// an opening on. A tombstone for a key that no record has is something, and the compaction drops it.
+absl::Status WriteSomething(rocksdb::DB& database, Families families) {
+  return FromRocks(database.Delete(CommitOptions(), families.front(), rocksdb::Slice()), "write to the log");
 }
 
 absl::Status SetAutomaticCompactions(rocksdb::DB& database, Families families, bool on) {
@@ -85,16 +92,28 @@ absl::Status SetAutomaticCompactions(rocksdb::DB& database, Families families, b
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> Property(rocksdb::DB& database, const std::string& name) {
+  uint64_t value = 0;
+  if (database.GetIntProperty(name, &value)) return value;
+  return MakeError(Reason::kStorageFailed, "", absl::StrCat("the database does not report ", name));
+}
+
 // Those that run already would move files under our hands.
 absl::Status AwaitRunningCompactions(rocksdb::DB& database) {
   for (;;) {
-    uint64_t running = 0;
-    if (!database.GetIntProperty(rocksdb::DB::Properties::kNumRunningCompactions, &running)) {
-      return MakeError(Reason::kStorageFailed, "", "the database does not say how many compactions run");
-    }
+    EXPUNGE_ASSIGN_OR_RETURN(const uint64_t running,
+                             Property(database, rocksdb::DB::Properties::kNumRunningCompactions));
     if (running == 0) return absl::OkStatus();
     absl::SleepFor(kPause);
   }
+}
+
+// A compaction carries along what a snapshot can still see. Snapshots that begin later don't see it.
+absl::Status CheckNoSnapshot(rocksdb::DB& database) {
+  EXPUNGE_ASSIGN_OR_RETURN(const uint64_t snapshots,
+                           Property(database, rocksdb::DB::Properties::kNumSnapshots));
+  if (snapshots == 0) return absl::OkStatus();
+  return MakeError(Reason::kStorageFailed, "", "a snapshot of the database keeps deleted records");
 }
 
 // A compaction that runs out of space would make the whole database read-only: better not to begin.
@@ -150,7 +169,7 @@ bool MayStay(absl::string_view name, const Boundaries& boundaries, const std::se
     uint64_t number = 0;
     return absl::SimpleAtoi(name, &number) && number >= manifest && number > boundaries.last_manifest;
   }
-  if (const auto log = NumberOf(name, ".log")) return *log >= boundaries.first_log;
+  if (const auto log = NumberOf(name, ".log")) return *log > boundaries.last_log;
   if (const auto table = NumberOf(name, ".sst")) {
     // A newer one that is not in use is being written.
     return *table > boundaries.last_table && (*table > boundaries.last_output || live.contains(*table));
@@ -201,9 +220,11 @@ absl::Status SyncDirectory(rocksdb::DB& database) {
 absl::StatusOr<Boundaries> Rewrite(rocksdb::DB& database, Families families) {
   Boundaries boundaries;
   EXPUNGE_RETURN_IF_ERROR(AwaitRunningCompactions(database));
-  EXPUNGE_ASSIGN_OR_RETURN(boundaries.first_log, FirstCleanLog(database));
+  EXPUNGE_ASSIGN_OR_RETURN(boundaries.last_log, CurrentLog(database));
+  EXPUNGE_RETURN_IF_ERROR(WriteSomething(database, families));
   EXPUNGE_RETURN_IF_ERROR(FlushAll(database, families));
   boundaries.last_table = LastTable(database);
+  EXPUNGE_RETURN_IF_ERROR(CheckNoSnapshot(database));
   EXPUNGE_RETURN_IF_ERROR(CheckSpace(database));
   EXPUNGE_RETURN_IF_ERROR(RewriteAll(database, families));
   boundaries.last_output = LastTable(database);

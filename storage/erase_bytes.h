@@ -6,7 +6,8 @@
 // last key of each table file, in the MANIFEST, which grows by appending.
 //
 // Method.  With automatic compactions switched off, so that nothing moves files between the steps:
-//   1. flush every column family: all that was deleted is now in table files, and the log is obsolete;
+//   1. flush every column family, of which one has something to flush: all that was deleted is now in table
+//      files, and the log is obsolete;
 //   2. compact every family down to the last level, which is forced to be rewritten, too;
 //   3. record one change more: as DatabaseOptions let every change begin a new MANIFEST with the state before
 //      it, this one holds no key of the files that step 2 replaced;
