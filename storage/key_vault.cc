@@ -54,7 +54,7 @@ struct KeyVault::Impl {
       : file(std::move(opened)),
         header(file->header()),
         committed(header.committed),
-        master(unsealed.Add(std::move(master_key))),
+        master(*unsealed.Add(std::move(master_key))),
         states(file->slots() + 1, State::kTaken) {}
 
   absl::StatusOr<SecretKey> ReadKey(Slot parent, const SecretKey& parent_key, Slot slot) const;
@@ -82,7 +82,7 @@ struct KeyVault::Impl {
 
   std::shared_mutex parents_changing;
   LockedKeys unsealed;
-  const SecretKey* const master;
+  const SecretKey& master;
   std::unordered_map<Slot, const SecretKey*> parents;
 
   std::mutex changing;
@@ -103,14 +103,14 @@ absl::StatusOr<SecretKey> KeyVault::Impl::ReadKey(Slot parent, const SecretKey& 
 }
 
 const SecretKey* KeyVault::Impl::FindParent(Slot parent) const {
-  if (parent == kMasterSlot) return master;
+  if (parent == kMasterSlot) return &master;
   const auto found = parents.find(parent);
   return found == parents.end() ? nullptr : found->second;
 }
 
 absl::StatusOr<const SecretKey*> KeyVault::Impl::LoadParent(Slot parent) {
   if (const SecretKey* const key = FindParent(parent); key != nullptr) return key;
-  EXPUNGE_ASSIGN_OR_RETURN(SecretKey key, ReadKey(kMasterSlot, *master, parent));
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey key, ReadKey(kMasterSlot, master, parent));
   return parents.emplace(parent, unsealed.Add(std::move(key))).first->second;
 }
 
@@ -270,7 +270,7 @@ absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_
   header.committed = new_committed;
   int error = writer.Finish();
   Forget(doomed);
-  if (error == 0) error = file->WriteHeader(header, *master);
+  if (error == 0) error = file->WriteHeader(header, master);
   if (error != 0) return Failed(error, "write");
   error = file->Sync(false);
   if (error != 0) return Failed(error, "sync");
