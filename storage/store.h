@@ -96,7 +96,8 @@ class Store {
   // Commits and reads go on meanwhile. What the file system and the drive keep of freed blocks is beyond it
   // (docs/threat_model.md). Cost: the database is read and written once; while it runs, up to its size again
   // on the disk. Returns: kStorageFailed if it could not be done, or a file that must go is still there (a
-  // reader holds it): the claim must not be made, and the call may be repeated.
+  // reader holds it, or nobody knows what it is): the claim must not be made, and the call may be repeated;
+  // DataLoss if a table is damaged.
   [[nodiscard]] absl::Status EraseDeletedBytes();
 
   // False after a failed Commit: read-only until reopened.

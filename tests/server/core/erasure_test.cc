@@ -170,7 +170,7 @@ TEST_F(ErasureTest, ACertificateNamesNoIdentifierAndNoWeight) {
   Create("cells");
   Add(kMemory, {{"patient-77", {"jane.doe"}, 0.5, 0.25, 1}, {"patient-78", {"john.doe"}, 1.5, 0.25, 1}});
   const std::string payload = VerifiedPayload(Delete(kMemory, {"patient-77"}, "ticket-9").certificate());
-  for (const char* needle : {"patient", "zbigniew", "cells", "acme", "ticket"}) {
+  for (const char* needle : {"patient", "jane", ".doe", "cells", "acme", "ticket"}) {
     EXPECT_EQ(payload.find(needle), std::string::npos) << needle;
   }
 }
