@@ -8,6 +8,8 @@
 #                that reading the kernel rows takes. Fails if any bit is wrong. Five minutes. Writes out/solver.json
 #   exactness    deletes, and compares every bit with memories that never held what was deleted; beside it the figures
 #                of the paper. Fails unless all bits are equal. Writes out/exactness.json
+#   storage      the time and the syncs of Add, Delete, Purge, a purge of bytes and a restart, and the share of sealing.
+#                Some minutes. Writes out/storage.json
 #   readout      the time of a readout
 #   certificate  the time of sealing and of verifying
 #
@@ -22,13 +24,16 @@
 #                the file that regime is skipped, visibly
 #   --only R, --seed N, --first N, --cases N, --threads N, --out FILE: one regime, other data, some cases, ...
 #
+# Options of storage:
+#   --tokens N   of the memory that is started again (100000); --directory DIR: another disk; --repetitions N, --out FILE
+#
 # Name the program that an option is for. Options --benchmark_*, such as --benchmark_filter=R, go to readout and
 # certificate, which are Google Benchmark programs: each prints a table and writes out/bench/NAME.json with the machine's
 # facts and the commit. Compare only runs of one machine that did nothing else.
 source scripts/lib.sh
 
 google_benchmarks=(readout certificate)
-own_programs=(solver exactness)
+own_programs=(solver exactness storage)
 
 # contains WORD LIST...
 contains() {
@@ -52,7 +57,7 @@ for argument in "$@"; do
     usage_error "no benchmark '$argument'; ./dev bench --help"
   fi
 done
-[[ ${#names[@]} -gt 0 ]] || names=(solver exactness readout certificate)
+[[ ${#names[@]} -gt 0 ]] || names=(solver exactness storage readout certificate)
 if [[ ${#own_options[@]} -gt 0 ]]; then
   takers=()
   for name in "${own_programs[@]}"; do ! contains "$name" "${names[@]}" || takers+=("$name"); done

@@ -1,6 +1,8 @@
 // expunged: the server program. Everything it does is in the library; here are the process's own affairs:
 // arguments, file modes, signals, exit code.
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +52,14 @@ class StopSignal {
   std::promise<void> received_;
 };
 
+// A core dump would be a copy of every memory on the disk. Nobody but root may read the memory of the running
+// process either.
+void ForbidCoreDumps() {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
 int Fail(Log* log, const absl::Status& status) {
   const std::string code = absl::StatusCodeToString(status.code());
   LogFields fields;
@@ -85,6 +95,7 @@ int Serve(const ProgramOptions& options, StopSignal* stop) {
 
 int Main(int argc, char** argv) {
   umask(077);
+  ForbidCoreDumps();
   std::signal(SIGPIPE, SIG_IGN);
   const ParseOutcome outcome = ParseProgramOptions(argc, argv);
   std::cout << outcome.output << std::flush;

@@ -6,8 +6,8 @@ from harness import ProgramTest, binary, main
 
 COMMANDS = [
     [], ["memory"], ["memory", "create"], ["memory", "get"], ["memory", "list"], ["memory", "delete"], ["import"],
-    ["read"], ["tokens"], ["delete"], ["purge"], ["certify"], ["cert"], ["cert", "get"], ["cert", "list"],
-    ["cert", "show"], ["cert", "verify"], ["cert", "keys"],
+    ["read"], ["tokens"], ["delete"], ["purge"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
+    ["cert", "get"], ["cert", "list"], ["cert", "show"], ["cert", "verify"], ["cert", "keys"],
 ]
 
 

@@ -36,6 +36,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void Signal(int signal) const { kill(pid_, signal); }
 
   // The exit code; -1 if it was killed, did not start, or does not end within a minute.

@@ -102,6 +102,15 @@ TEST_F(ProgramTest, IsStartedAgainAfterSigkill) {
   }
 }
 
+TEST_F(ProgramTest, LeavesNoCoreDump) {
+  ChildProcess program(Command(), directory_ / "output");
+  ASSERT_GT(WaitForPort(), 0) << Output();
+  const std::string limits = test_support::ReadWholeFile(absl::StrCat("/proc/", program.pid(), "/limits"));
+  EXPECT_THAT(limits, testing::ContainsRegex("Max core file size +0 +0 "));
+  program.Signal(SIGABRT);
+  EXPECT_EQ(program.Wait(), -1);
+}
+
 TEST_F(ProgramTest, AMistakeInTheConfigurationExitsWith2AndNamesTheKey) {
   std::ofstream(directory_ / "expunged.toml") << "data-dri = \"/d\"\n";
   ChildProcess program({EXPUNGED_PROGRAM, "--config", directory_ / "expunged.toml"}, directory_ / "output");
