@@ -78,7 +78,7 @@ class KillTest(FaultTest):
         self.serve("--erase-bytes-within", "1s")
         self.create("killed", keys=2, values=1)
         load = Load(self, numbers)
-        unanswered = 0
+        unanswered = carried_out = 0
         for kill in range(KILLS):
             wait = numbers.uniform(0.05, 1.5) if kill % 3 else numbers.uniform(0.0, 0.2)
             thread = threading.Thread(target=load.until_no_answer)
@@ -89,12 +89,15 @@ class KillTest(FaultTest):
             self.assertIsNone(load.problem, f"seed {SEED}")
             self.server.start()
             with self.subTest(seed=SEED, kill=kill):
-                self.check_tokens(load)
+                there = self.check_tokens(load)
                 self.check_last_certificates(load)
-                unanswered += load.pending is not None
+                if load.pending is not None:
+                    unanswered += 1
+                    carried_out += (load.pending[0] == "add") == (load.pending[2] in there)
                 load.retry_pending()
                 self.check_tokens(load)
-        print(f"{len(load.living)} tokens live, {len(load.deleted)} deleted, {unanswered} calls cut off")
+        print(f"{len(load.living)} tokens live, {len(load.deleted)} deleted, {unanswered} calls cut off, "
+              f"{carried_out} of them carried out")
         self.assertGreater(len(load.living), 0)
         self.assertGreater(len(load.deleted), 0, "the load never deleted anything: no claim was tried")
         self.check_every_certificate(load)
@@ -106,6 +109,7 @@ class KillTest(FaultTest):
         open_token = {load.pending[2]} if load.pending else set()
         there = {token["token_id"] for token in self.answer("tokens", "killed")["tokens"]}
         self.assertEqual(there - open_token, load.living - open_token)
+        return there
 
     def check_last_certificates(self, load):
         for number in sorted(load.certificates)[-3:]:
