@@ -188,8 +188,9 @@ void AddErasureCommands(CLI::App* app, Context* context) {
       "The second certificate of an erasure, of stage PHYSICALLY_PURGED, is issued when it leaves this "
       "list:\n"
       "expunge cert list shows it.\n\n"
-      "Example:\n"
-      "  expunge erasure status --json");
+      "Examples:\n"
+      "  expunge erasure status\n"
+      "  expunge erasure status --output json");
   status->callback([=] { context->action = [=] { return ErasureStatus(context); }; });
 }
 

@@ -311,7 +311,6 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   const absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
   if (!durable) return committed;
   Publish();
-  EXPUNGE_RETURN_IF_ERROR(committed);
   for (const auto& [first, erasure] : erasures_) {
     if (erasure.purged()) {
       context_.erasures->Remove(tenant_.name(), first);
@@ -319,6 +318,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
       context_.erasures->Add({tenant_.name(), first, std::chrono::steady_clock::now()});
     }
   }
+  EXPUNGE_RETURN_IF_ERROR(committed);
   tenant_.Release();
   return absl::OkStatus();
 }
