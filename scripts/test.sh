@@ -4,7 +4,7 @@
 # Usage: ./dev test [--preset P] [--label L] [--filter R]
 #
 #   --preset P   dev (default), asan, tsan, clang; see CMakePresets.json
-#   --label L    only tests with this label: unit (under a minute in all), slow, integration
+#   --label L    only tests with this label: unit (under a minute in all), slow, integration, fault
 #   --filter R   only tests whose name matches this regular expression
 #
 # From nothing this takes about ten minutes on two cores, nearly all of it compiling. Fails if a test fails, or if

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -298,4 +299,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace expunge::bench
 
-int main(int argc, char** argv) { return expunge::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return expunge::bench::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "storage_bench: %s\n", error.what());
+    return 1;
+  }
+}

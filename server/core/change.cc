@@ -308,7 +308,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(SealLedger());
   EXPUNGE_RETURN_IF_ERROR(SealAnswer(answer, memory_pseudonym));
   bool durable = false;
-  const absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
+  absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
   if (!durable) return committed;
   Publish();
   for (const auto& [first, erasure] : erasures_) {
