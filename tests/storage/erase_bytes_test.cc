@@ -30,9 +30,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using test_support::EncodingsOfBytes;
+using test_support::Hit;
 using test_support::Pattern;
-using test_support::SearchBytes;
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Field;
 using ::testing::IsEmpty;
 
 const std::string& Key() {
@@ -164,18 +167,37 @@ INSTANTIATE_TEST_SUITE_P(Compressions, CompressionTest,
                            }
                          });
 
-// Flush everything and compact as RocksDB does unless it is told otherwise: the reason for all of this.
-TEST_F(EraseBytesTest, RocksDbsOwnCompactionLeavesTheDeletedValue) {
+// Without kForce: a file whose records a reader's snapshot kept when it was written is moved as it is.
+TEST_F(EraseBytesTest, RocksDbsOwnCompactionLeavesTheDeletedValueInATable) {
   Open(rocksdb::kNoCompression);
-  // In the last level alone; its tombstone goes there by a move, and nothing is rewritten.
-  FillAndDelete();
-  ASSERT_TRUE(database_->Delete({}, tokens(), "absent").ok());
+  ASSERT_TRUE(database_->Put({}, tokens(), Key(), Value()).ok());
+  const rocksdb::Snapshot* const snapshot = database_->GetSnapshot();
+  Delete();
   ASSERT_TRUE(database_->Flush({}, handles_).ok());
+  database_->ReleaseSnapshot(snapshot);
   for (rocksdb::ColumnFamilyHandle* handle : handles_) {
     ASSERT_TRUE(database_->CompactRange({}, handle, nullptr, nullptr).ok());
   }
-  RecordProperty("inside", std::to_string(InsideTables().size()));
-  EXPECT_THAT(Found(path(), Patterns()), testing::Not(IsEmpty()));
+  EXPECT_THAT(test_support::SearchFiles(path(), {{"value", Value()}}),
+              ElementsAre(Field(&Hit::file, EndsWith(".sst"))));
+  EXPECT_EQ(EraseDeletedBytes(*database_, handles_), absl::OkStatus());
+  EXPECT_THAT(Found(path(), Patterns()), IsEmpty());
+}
+
+// Without flushing all: the others' records keep the log that the value is in.
+TEST_F(EraseBytesTest, FlushingOneFamilyLeavesTheDeletedValueInTheLog) {
+  Open(rocksdb::kNoCompression);
+  ASSERT_TRUE(database_->Put({}, handles_[0], "another", "record").ok());
+  ASSERT_TRUE(database_->Put({}, tokens(), Key(), Value()).ok());
+  Delete();
+  ASSERT_TRUE(database_->Flush({}, tokens()).ok());
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  ASSERT_TRUE(database_->CompactRange(options, tokens(), nullptr, nullptr).ok());
+  EXPECT_THAT(test_support::SearchFiles(path(), {{"value", Value()}}),
+              ElementsAre(Field(&Hit::file, EndsWith(".log"))));
+  EXPECT_EQ(EraseDeletedBytes(*database_, handles_), absl::OkStatus());
+  EXPECT_THAT(Found(path(), Patterns()), IsEmpty());
 }
 
 // Without step 3 the MANIFEST, which begins with the state before the compaction, names the deleted key.
@@ -189,7 +211,7 @@ TEST_F(EraseBytesTest, ForcedCompactionAloneLeavesTheKeyInTheManifest) {
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
   ASSERT_TRUE(database_->CompactRange(options, tokens(), nullptr, nullptr).ok());
   EXPECT_THAT(InsideTables(), IsEmpty());
-  EXPECT_THAT(Found(path(), Patterns()), testing::ElementsAre("key"));
+  EXPECT_THAT(Found(path(), Patterns()), ElementsAre("key"));
 }
 
 TEST_F(EraseBytesTest, MakesNoClaimWhenTheManifestIsNotBegunAnew) {
@@ -198,7 +220,7 @@ TEST_F(EraseBytesTest, MakesNoClaimWhenTheManifestIsNotBegunAnew) {
   Open(rocksdb::kNoCompression, options);
   FillAndDelete();
   EXPECT_EQ(GetReason(EraseDeletedBytes(*database_, handles_)), Reason::kStorageFailed);
-  EXPECT_THAT(Found(path(), Patterns()), testing::ElementsAre("key"));
+  EXPECT_THAT(Found(path(), Patterns()), ElementsAre("key"));
 }
 
 TEST_F(EraseBytesTest, MakesNoClaimWhenLogsAreArchived) {
