@@ -3,6 +3,7 @@
 #   expunge_library(NAME x [EXACT] SRCS ... [DEPS ...])    library expunge_x, alias expunge::x
 #   expunge_binary(NAME x SRCS ... [DEPS ...])             program x, in build/<preset>/bin
 #   expunge_test(NAME x SRCS ... [DEPS ...] LABELS ...)    GoogleTest program, each of its cases a ctest test
+#   expunge_program_test(NAME X SCRIPT x.py TIMEOUT seconds LABELS ...)   a Python test of the built programs
 #
 # EXACT marks code whose results must be the same bits from every compiler: no contraction, never fast-math.
 
@@ -60,4 +61,15 @@ function(expunge_test)
 endforeach()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+endfunction()
+
+function(expunge_program_test)
+  if(NOT EXPUNGE_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "NAME;SCRIPT;TIMEOUT" "LABELS" ${ARGN})
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME ${ARG_NAME} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT})
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "EXPUNGE_BIN=${PROJECT_BINARY_DIR}/bin" SKIP_RETURN_CODE 77)
 endfunction()

@@ -4,10 +4,8 @@ import base64
 import ctypes
 import hashlib
 import os
-import shutil
 import signal
 import struct
-import subprocess
 import sys
 import time
 
@@ -19,35 +17,11 @@ SKIPPED = 77  # ctest shows a test that ends so as skipped
 
 
 class FaultServer(Server):
-    """One expunged with options of its own, on a data directory that outlives it; it can be killed."""
-
-    def __init__(self, directory, *options):
-        super().__init__(directory)
-        self._options = options
-        self.data = os.path.join(directory, "data")
-        self.log = os.path.join(directory, "expunged.log")
+    """One that can be killed."""
 
     @property
     def pid(self):
         return self._process.pid
-
-    def start(self):
-        port_file = os.path.join(self._directory, "port")
-        if os.path.exists(port_file):
-            os.remove(port_file)
-        with open(os.path.join(self._directory, "expunged.err"), "ab") as errors:
-            self._process = subprocess.Popen(
-                # setpriv, where there is one, ends the server with this process, however that ends.
-                [*(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []), binary("expunged"),
-                 "--data-dir", self.data, "--address", "127.0.0.1:0", "--port-file", port_file,
-                 "--log-file", self.log, *self._options], stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
-        end = time.monotonic() + TIMEOUT_S
-        while not os.path.exists(port_file):
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"expunged does not serve (exit code {self._process.poll()})")
-            time.sleep(0.01)
-        with open(port_file, encoding="ascii") as file:
-            self.address = f"127.0.0.1:{int(file.read())}"
 
     def kill(self):
         self._process.send_signal(signal.SIGKILL)

@@ -31,26 +31,32 @@ def run(*command, env=None):
 
 
 class Server:
-    """One expunged on a free port of this machine, on a data directory that outlives it."""
+    """One expunged on a free port of this machine, with options of its own, on a data directory that outlives it."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, *options):
         self._directory = directory
+        self._options = options
         self._process = None
         self.address = None
+        self.data = os.path.join(directory, "data")
+        self.log = os.path.join(directory, "expunged.log")
 
     def start(self):
         port_file = os.path.join(self._directory, "port")
+        if os.path.exists(port_file):  # of one that was killed
+            os.remove(port_file)
+        # setpriv, where there is one, ends the server with this process, however that ends.
+        leash = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with open(os.path.join(self._directory, "expunged.err"), "ab") as errors:
             self._process = subprocess.Popen(
-                # setpriv, where there is one, ends the server with this process, however that ends.
-                [*(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []), binary("expunged"), "--data-dir", os.path.join(self._directory, "data"), "--address", "127.0.0.1:0",
-                 "--port-file", port_file, "--log-file", os.path.join(self._directory, "expunged.log")],
+                [*leash, binary("expunged"), "--data-dir", self.data, "--address", "127.0.0.1:0",
+                 "--port-file", port_file, "--log-file", self.log, *self._options],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
         end = time.monotonic() + TIMEOUT_S
         while not os.path.exists(port_file):
             if self._process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"expunged does not serve (exit code {self._process.poll()})")
-            time.sleep(0.02)
+            time.sleep(0.01)
         with open(port_file, encoding="ascii") as file:
             self.address = f"127.0.0.1:{int(file.read())}"
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "tests/server/core/service_fixture.h"
+#include "tests/support/byte_search.h"
 #include "tests/support/files.h"
 
 namespace expunge::core {
@@ -57,12 +57,7 @@ class ByteErasureTest : public ServiceTest {
 
   // Whether some file under the data has these bytes.
   [[nodiscard]] bool FilesHave(const std::string& bytes) const {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_ / ".")) {
-      if (!entry.is_regular_file()) continue;
-      const std::string content = test_support::ReadWholeFile(entry.path());
-      if (absl::StrContains(absl::string_view(content), absl::string_view(bytes))) return true;
-    }
-    return false;
+    return !test_support::SearchFiles(directory_.path(), {{"raw", bytes}}).empty();
   }
 
   // The raw records of the tokens, and of the memory's state.
