@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -11,18 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/error.h"
 
 namespace expunge::storage {
-namespace {
-
-absl::Status SystemError(int code, absl::string_view doing, absl::string_view path) {
-  return MakeError(Reason::kStorageFailed, "",
-                   absl::StrCat("could not ", doing, " ", path, ": ", std::generic_category().message(code)));
-}
-
-}  // namespace
-
 absl::Status PrepareDirectory(const std::string& path, bool create) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
@@ -37,26 +26,13 @@ absl::Status PrepareDirectory(const std::string& path, bool create) {
 
 absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& path) {
   const std::string file = absl::StrCat(path, "/lock");
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor < 0) return SystemError(errno, "open", file);
-  DirectoryLock lock(descriptor);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+  Descriptor descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!descriptor.ok()) return SystemError(errno, "open", file);
+  if (::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(descriptor));
   if (errno != EWOULDBLOCK) return SystemError(errno, "lock", file);
   return absl::FailedPreconditionError(
       absl::StrCat("the data directory ", path,
                    " is in use: stop the server that has it open, or choose another directory"));
-}
-
-DirectoryLock::~DirectoryLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
 }
 
 }  // namespace expunge::storage

@@ -3,9 +3,11 @@
 #define EXPUNGE_STORAGE_DIRECTORY_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/durable_file.h"
 
 namespace expunge::storage {
 
@@ -18,13 +20,10 @@ class DirectoryLock {
  public:
   // Returns: FailedPrecondition if it is held already, by this process or another.
   [[nodiscard]] static absl::StatusOr<DirectoryLock> Acquire(const std::string& path);
-  ~DirectoryLock();
-  DirectoryLock(DirectoryLock&& other) noexcept;
-  DirectoryLock& operator=(DirectoryLock&& other) noexcept;
 
  private:
-  explicit DirectoryLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit DirectoryLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  Descriptor descriptor_;
 };
 
 }  // namespace expunge::storage

@@ -87,10 +87,6 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
   return std::unique_ptr<SealedStore>(new SealedStore(std::move(database), std::move(vault)));
 }
 
-absl::StatusOr<std::vector<Slot>> SealedStore::TakeKeys(Slot parent, size_t count) const {
-  return vault_->Take(parent, count);
-}
-
 absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_view record_key, KeyName key,
                                                    absl::string_view record) const {
   std::string value = NameBytes(key);

@@ -55,9 +55,6 @@ class SealedStore {
   [[nodiscard]] Store& database() { return *database_; }
   [[nodiscard]] KeyVault& vault() const { return *vault_; }
 
-  // `count` fresh keys. Returns: as KeyVault::Take.
-  [[nodiscard]] absl::StatusOr<std::vector<Slot>> TakeKeys(Slot parent, size_t count) const;
-
   // Seals `message` under `key` and puts it into `transaction`. Returns: as KeyVault::Key.
   [[nodiscard]] absl::Status Put(Table table, absl::string_view record_key, KeyName key,
                                  const google::protobuf::MessageLite& message,

@@ -215,11 +215,11 @@ class Bench {
     const double add_ms = rows_.back().median_ms;
     std::vector<double> times;
     const std::string record(static_cast<size_t>(kDimension) * 16 + 200, 'r');
-    EXPUNGE_ASSIGN_OR_RETURN(const auto tenant, store_->TakeKeys(storage::kMasterSlot, 1));
+    EXPUNGE_ASSIGN_OR_RETURN(const auto tenant, store_->vault().Take(storage::kMasterSlot, 1));
     for (int repetition = 0; repetition < arguments_.repetitions; ++repetition) {
       const auto start = SteadyClock::now();
       EXPUNGE_ASSIGN_OR_RETURN(const auto slots,
-                               store_->TakeKeys(tenant.front(), static_cast<size_t>(count)));
+                               store_->vault().Take(tenant.front(), static_cast<size_t>(count)));
       for (const storage::Slot slot : slots) {
         EXPUNGE_RETURN_IF_ERROR(
             store_->SealValue(storage::Table::kTokens, "key", {tenant.front(), slot}, record).status());

@@ -177,7 +177,7 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
 
   EXPUNGE_ASSIGN_OR_RETURN(
       const auto key_slots,
-      context.store->TakeKeys(tenant->key_slot(), static_cast<size_t>(request.tokens_size())));
+      context.store->vault().Take(tenant->key_slot(), static_cast<size_t>(request.tokens_size())));
   const HeldTokens added = MakeTokens(memory, request, vectors, identity, key_slots);
   EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByAdding(context, before, added));
   v1::AddResponse response;

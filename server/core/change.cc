@@ -167,7 +167,7 @@ void Change::PutErasure(uint64_t first_certificate, storage::v1::ErasureRecord e
 
 absl::Status Change::TakeKeys() {
   if (tenant_.key_slot() == 0) {
-    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context_.store->TakeKeys(storage::kMasterSlot, 1));
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context_.store->vault().Take(storage::kMasterSlot, 1));
     tenant_.set_key_slot(slots.front());
   }
   for (const auto& [memory, chain] : chains_) {
@@ -175,7 +175,8 @@ absl::Status Change::TakeKeys() {
     if (present != tenant_.memory_keys().end()) memory_keys_[memory] = present->second;
   }
   if (!rekeyed_.empty()) {
-    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context_.store->TakeKeys(tenant_.key_slot(), rekeyed_.size()));
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots,
+                             context_.store->vault().Take(tenant_.key_slot(), rekeyed_.size()));
     size_t next = 0;
     for (const std::string& memory : rekeyed_) {
       const auto old = memory_keys_.find(memory);

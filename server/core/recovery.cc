@@ -65,7 +65,7 @@ absl::Status LoadSecret(Context* context, LiveKeys* live) {
   if (absl::IsNotFound(opened.status())) {
     context->secret = RandomDigest();
     record.set_key(ToBytes(context->secret));
-    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context->store->TakeKeys(storage::kMasterSlot, 1));
+    EXPUNGE_ASSIGN_OR_RETURN(const auto slots, context->store->vault().Take(storage::kMasterSlot, 1));
     EXPUNGE_RETURN_IF_ERROR(live->Add({storage::kMasterSlot, slots.front()}, storage::kMasterSlot));
     storage::Transaction transaction;
     EXPUNGE_RETURN_IF_ERROR(context->store->Put(Table::kMeta, kSecretKey,
