@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "storage/database_options.h"
 #include "storage/rocks_status.h"
@@ -143,7 +144,9 @@ absl::Status FlushAll(rocksdb::DB& database, Families families) {
 absl::Status RewriteAll(rocksdb::DB& database, Families families) {
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = true;
-  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  if (!Mutated("erase.force_last_level")) {
+    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  }
   for (rocksdb::ColumnFamilyHandle* family : families) {
     EXPUNGE_RETURN_IF_ERROR(
         FromRocks(database.CompactRange(options, family, nullptr, nullptr), "rewrite the tables"));
@@ -223,10 +226,12 @@ absl::StatusOr<Boundaries> Rewrite(rocksdb::DB& database, Families families) {
   EXPUNGE_ASSIGN_OR_RETURN(boundaries.last_log, CurrentLog(database));
   EXPUNGE_RETURN_IF_ERROR(WriteSomething(database, families));
   EXPUNGE_RETURN_IF_ERROR(FlushAll(database, families));
+  CrashPoint("erase.flushed");
   boundaries.last_table = LastTable(database);
   EXPUNGE_RETURN_IF_ERROR(CheckNoSnapshot(database));
   EXPUNGE_RETURN_IF_ERROR(CheckSpace(database));
   EXPUNGE_RETURN_IF_ERROR(RewriteAll(database, families));
+  CrashPoint("erase.rewritten");
   boundaries.last_output = LastTable(database);
   EXPUNGE_ASSIGN_OR_RETURN(boundaries.last_manifest, CurrentManifest(database));
   return boundaries;
@@ -241,6 +246,7 @@ absl::Status EraseDeletedBytes(rocksdb::DB& database, Families families) {
   std::move(restore).Cancel();
   // This is step 3, too: RocksDB records the switch in the MANIFEST.
   EXPUNGE_RETURN_IF_ERROR(SetAutomaticCompactions(database, families, true));
+  CrashPoint("erase.new_manifest");
   const absl::Time deadline = absl::Now() + kPatience;
   for (;;) {
     EXPUNGE_ASSIGN_OR_RETURN(const std::string remaining, RemoveObsoleteFiles(database, boundaries));

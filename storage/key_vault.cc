@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "storage/locked_keys.h"
 #include "storage/vault_file.h"
@@ -178,7 +179,9 @@ absl::Status KeyVault::Impl::Fill(Slot parent, size_t count) {
   vault::RunWriter writer(file.get());
   for (const Slot slot : made) make(slot, &writer);
   if (const int error = writer.Finish(); error != 0) return Failed(error, "write");
+  CrashPoint("vault.keys_made");
   if (const int error = file->Sync(new_slots > old_slots); error != 0) return Failed(error, "sync");
+  CrashPoint("vault.keys_synced");
 
   vacant.erase(vacant.begin(), vacant.begin() + static_cast<std::ptrdiff_t>(reused));
   for (Slot slot = old_slots + 1; slot <= new_slots; ++slot) made.push_back(slot);
@@ -260,6 +263,7 @@ absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_
   EXPUNGE_RETURN_IF_ERROR(FindKeys(&doomed));
   vault::RunWriter writer(file.get());
   for (const Doomed& one : doomed) {
+    if (Mutated("vault.overwrite")) break;
     SecretBytes* const out = writer.Next(one.slot);
     if (one.key == nullptr) {
       out->insert(out->end(), vault::kPlaceBytes, '\0');
@@ -272,6 +276,7 @@ absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_
   Forget(doomed);
   if (error == 0) error = file->WriteHeader(header, master);
   if (error != 0) return Failed(error, "write");
+  CrashPoint("vault.overwritten");
   error = file->Sync(false);
   if (error != 0) return Failed(error, "sync");
   committed = new_committed;

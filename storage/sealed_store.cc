@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "storage/database_options.h"
 #include "storage/master_key.h"
@@ -90,7 +91,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
 absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_view record_key, KeyName key,
                                                    absl::string_view record) const {
   std::string value = NameBytes(key);
-  if (key == KeyName{}) {
+  if (key == KeyName{} || Mutated("seal")) {
     value.append(record.data(), record.size());
     return value;
   }
@@ -114,7 +115,7 @@ absl::StatusOr<OpenRecord> SealedStore::OpenValue(Table table, absl::string_view
   OpenRecord record;
   record.key = {LittleEndian(value), LittleEndian(value.substr(sizeof(Slot)))};
   value.remove_prefix(kNameBytes);
-  if (record.key == KeyName{}) {
+  if (record.key == KeyName{} || Mutated("seal")) {
     record.bytes.assign(value.begin(), value.end());
     return record;
   }
@@ -146,10 +147,14 @@ absl::Status SealedStore::Scan(
 
 absl::Status SealedStore::Commit(Transaction transaction, const std::vector<Slot>& destroyed, bool* durable) {
   *durable = false;
+  CrashPoint("commit.ready");
   EXPUNGE_RETURN_IF_ERROR(database_->Commit(std::move(transaction)));
   *durable = true;
+  CrashPoint("commit.durable");
   if (destroyed.empty()) return absl::OkStatus();
-  return vault_->Destroy(destroyed, database_->sequence());
+  EXPUNGE_RETURN_IF_ERROR(vault_->Destroy(destroyed, database_->sequence()));
+  CrashPoint("commit.keys_destroyed");
+  return absl::OkStatus();
 }
 
 bool SealedStore::writable() const { return database_->writable() && vault_->writable(); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "certificate/check_payload.h"
@@ -321,6 +322,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   }
   EXPUNGE_RETURN_IF_ERROR(committed);
   tenant_.Release();
+  CrashPoint("commit.released");
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "server/core/digests.h"
@@ -343,6 +344,7 @@ absl::Status Recover(Context* context) {
   EXPUNGE_RETURN_IF_ERROR(CheckNoStrays(*context, memories));
   EXPUNGE_RETURN_IF_ERROR(LoadErasures(*context));
   EXPUNGE_RETURN_IF_ERROR(CheckCertificates(*context, std::move(lists)));
+  CrashPoint("start.checked");
   // All is read and agrees. What a crash left of a deletion is finished before anything is served.
   return context->store->vault().RetainOnly(live.All(), context->store->database().sequence());
 }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault_point.h"
 #include "server/rpc/log.h"
 #include "server/rpc/options.h"
 #include "server/rpc/port_file.h"
@@ -74,6 +75,9 @@ int Serve(const ProgramOptions& options, StopSignal* stop) {
   if (!log.ok()) {
     std::cerr << "expunged: " << log.status().message() << std::endl;
     return EXIT_FAILURE;
+  }
+  if (kHasFaultPoints) {
+    (*log)->Write(LogLevel::kWarning, "built with fault points: the environment can make this program fail");
   }
   RouteGrpcLog(*log, options.log.level == LogLevel::kDebug);
   if (!options.port_file.empty()) unlink(options.port_file.c_str());  // of an earlier run

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "base/fault_point.h"
 #include "server/core/build_info.h"
 #include "server/core/service.h"
 
@@ -24,7 +25,8 @@ Each option is also a key of the configuration file, without the dashes: max-que
 SIGTERM and SIGINT stop the server cleanly. Exit codes: 0 stopped, 1 could not start, 2 wrong usage.)";
 
 std::string VersionText() {
-  return absl::StrCat("expunged ", core::SoftwareVersion(), " (", core::SoftwareCommit(), ")");
+  return absl::StrCat("expunged ", core::SoftwareVersion(), " (", core::SoftwareCommit(), ")",
+                      kHasFaultPoints ? ", with fault points: for tests, not for use" : "");
 }
 
 // CLI11 binds options to variables; these are the ones that need a second look.
