@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "storage/durable_file.h"
+#include "base/durable_file.h"
 
 namespace expunge::storage {
 

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/durable_file.h"
 #include "base/status_macros.h"
-#include "storage/durable_file.h"
 
 namespace expunge::storage {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/durable_file.h"
 #include "base/secret.h"
-#include "storage/durable_file.h"
 #include "storage/key_vault.h"
 #include "storage/vault_format.h"
 

@@ -1,4 +1,4 @@
-#include "storage/durable_file.h"
+#include "base/durable_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-namespace expunge::storage {
+namespace expunge {
 namespace {
 
 // Gives `temporary` the name `path` unless that exists. File systems without RENAME_NOREPLACE have link().
@@ -97,4 +97,4 @@ absl::Status CreateDurably(const std::string& path, absl::string_view contents) 
   return status;
 }
 
-}  // namespace expunge::storage
+}  // namespace expunge

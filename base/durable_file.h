@@ -1,8 +1,8 @@
 // Files that must be on the disk when a call returns: descriptors, whole reads and writes, and creation.
 //
 // Errors are Unavailable (kStorageFailed), with the system's own words and the path.
-#ifndef EXPUNGE_STORAGE_DURABLE_FILE_H_
-#define EXPUNGE_STORAGE_DURABLE_FILE_H_
+#ifndef EXPUNGE_BASE_DURABLE_FILE_H_
+#define EXPUNGE_BASE_DURABLE_FILE_H_
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace expunge::storage {
+namespace expunge {
 
 // Closes a descriptor. Below 0: none.
 class Descriptor {
@@ -58,6 +58,6 @@ class Descriptor {
 // is such a file; kStorageFailed.
 [[nodiscard]] absl::Status CreateDurably(const std::string& path, absl::string_view contents);
 
-}  // namespace expunge::storage
+}  // namespace expunge
 
-#endif  // EXPUNGE_STORAGE_DURABLE_FILE_H_
+#endif  // EXPUNGE_BASE_DURABLE_FILE_H_
