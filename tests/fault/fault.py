@@ -23,6 +23,10 @@ class FaultServer(Server):
     def pid(self):
         return self._process.pid
 
+    def exit_code(self):
+        """None while it runs."""
+        return self._process.poll()
+
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
         self._process.wait(timeout=TIMEOUT_S)

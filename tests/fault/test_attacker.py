@@ -6,27 +6,9 @@ and the vault with programs of its own, opens every survivor, and no deleted tok
 
 import os
 import shutil
-import struct
 
-from fault import FaultTest, Vault, files_under, main, skip_whole_file, sodium, unseal
-from rocksdb_log import puts
-
-FAMILIES = ("default", "memories", "tokens", "states", "certificates", "requests", "erasures")
-
-
-def field(content):
-    return struct.pack("<Q", len(content)) + content
-
-
-class Sealed:
-    """One stored value: parent slot, slot, sealed record."""
-
-    def __init__(self, family, key, value):
-        self.family, self.parent, self.slot, self.sealed = FAMILIES[family], *struct.unpack("<QQ", value[:16]), value[16:]
-        self.associated = field(b"expunge record v1") + field(self.family.encode()) + field(key) + value[:16]
-
-    def open(self, key):
-        return None if key is None else unseal(key, self.associated, self.sealed)
+from fault import FaultTest, Vault, main, skip_whole_file, sodium, unseal
+from sealed import leading_text, logged_values
 
 
 class Copy:
@@ -35,11 +17,7 @@ class Copy:
     def __init__(self, server, directory):
         shutil.copytree(server.data, directory)
         self.vault = Vault(os.path.join(directory, "vault", "keys"), os.path.join(directory, "master.key"))
-        self.directory, self.values = directory, []
-        for path in files_under(directory):
-            if path.endswith(".log"):
-                with open(path, "rb") as file:
-                    self.values += [Sealed(*put) for put in puts(file.read()) if put[1] != b"format"]
+        self.directory, self.values = directory, logged_values(directory)
 
     def tokens(self):
         return [value for value in self.values if value.family == "tokens"]
@@ -71,8 +49,7 @@ class AttackerTest(FaultTest):
         for value in before.tokens():
             record = value.open(before.vault.keys.get(value.slot))
             self.assertIsNotNone(record)
-            [name] = [name for name in names if b"\x0a" + bytes([len(name)]) + name.encode() == record[:2 + len(name)]]
-            owner[value.slot] = name
+            owner[value.slot] = leading_text(record, names)
         self.assertEqual(sorted(owner.values()), names)
 
         opened, closed = set(), []

@@ -41,7 +41,8 @@ class Server:
         self.data = os.path.join(directory, "data")
         self.log = os.path.join(directory, "expunged.log")
 
-    def start(self):
+    def start(self, environment=None):
+        """`environment`: what is added to that of this process."""
         port_file = os.path.join(self._directory, "port")
         if os.path.exists(port_file):  # of one that was killed
             os.remove(port_file)
@@ -51,7 +52,7 @@ class Server:
             self._process = subprocess.Popen(
                 [*leash, binary("expunged"), "--data-dir", self.data, "--address", "127.0.0.1:0",
                  "--port-file", port_file, "--log-file", self.log, *self._options],
-                stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+                stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env={**os.environ, **(environment or {})})
         end = time.monotonic() + TIMEOUT_S
         while not os.path.exists(port_file):
             if self._process.poll() is not None or time.monotonic() > end:
