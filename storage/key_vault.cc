@@ -149,8 +149,10 @@ absl::StatusOr<const SecretKey*> KeyVault::Impl::ParentKey(Slot parent) {
 
 absl::Status KeyVault::Impl::CheckWritable() const {
   if (writable) return absl::OkStatus();
-  return MakeError(Reason::kStorageFailed, "",
-                   "the key vault takes no changes since one failed: see to the disk, then restart");
+  return MakeError(
+      Reason::kStorageFailed, "",
+      "the key vault takes no changes since one failed, or it is open for reading only: see to the "
+      "disk, then restart");
 }
 
 absl::Status KeyVault::Impl::Failed(int error, absl::string_view doing) {
@@ -329,6 +331,14 @@ absl::StatusOr<std::unique_ptr<KeyVault>> KeyVault::Open(const std::string& dire
   return std::unique_ptr<KeyVault>(new KeyVault(std::make_unique<Impl>(std::move(file), std::move(master))));
 }
 
+absl::StatusOr<std::unique_ptr<KeyVault>> KeyVault::OpenForReading(const std::string& directory,
+                                                                   SecretKey master) {
+  EXPUNGE_ASSIGN_OR_RETURN(std::unique_ptr<vault::File> file, vault::File::OpenForReading(directory, master));
+  auto impl = std::make_unique<Impl>(std::move(file), std::move(master));
+  impl->writable = false;
+  return std::unique_ptr<KeyVault>(new KeyVault(std::move(impl)));
+}
+
 absl::StatusOr<std::vector<Slot>> KeyVault::Take(Slot parent, size_t count) {
   const std::lock_guard lock(impl_->changing);
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
@@ -379,6 +389,12 @@ absl::Status KeyVault::RetainOnly(std::vector<Slot> live, uint64_t committed) {
   absl::Status status = impl_->Overwrite(std::move(dead), committed);
   if (!status.ok()) impl_->writable = false;
   return status;
+}
+
+absl::StatusOr<SecretBytes> KeyVault::Contents() const {
+  const std::lock_guard lock(impl_->changing);
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  return impl_->file->Read(0, impl_->file->slots() + 1);
 }
 
 uint64_t KeyVault::committed() const { return impl_->committed; }

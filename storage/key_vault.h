@@ -46,6 +46,9 @@ class KeyVault {
   // DataLoss (kStorageCorrupt) if the header is damaged; Unavailable (kStorageFailed) as the system reports.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<KeyVault>> Open(const std::string& directory,
                                                                       SecretKey master, bool may_create);
+  // The same file for reading alone: nothing can be taken or destroyed, and not a byte is written.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<KeyVault>> OpenForReading(const std::string& directory,
+                                                                                SecretKey master);
   ~KeyVault();
   KeyVault(const KeyVault&) = delete;
   KeyVault& operator=(const KeyVault&) = delete;
@@ -75,9 +78,13 @@ class KeyVault {
   // not live: nothing is changed then.
   [[nodiscard]] absl::Status RetainOnly(std::vector<Slot> live, uint64_t committed);
 
+  // The file as of one moment between two changes. All keys in it are sealed. Cost: one read of the file; its
+  // size in memory; changes wait meanwhile. Returns: DataLoss if the file has become shorter; kStorageFailed.
+  [[nodiscard]] absl::StatusOr<SecretBytes> Contents() const;
+
   // What the header holds: see invariant 4.
   [[nodiscard]] uint64_t committed() const;
-  // False after a failed write: see invariant 3.
+  // False after a failed write (see invariant 3), and after OpenForReading.
   [[nodiscard]] bool writable() const;
 
   struct Usage {

@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "base/fault_point.h"
 #include "base/status_macros.h"
+#include "storage/checkpoint.h"
 #include "storage/database_options.h"
 #include "storage/master_key.h"
+#include "storage/restore_marker.h"
 #include "storage/seal.h"
 
 namespace expunge::storage {
@@ -57,12 +59,19 @@ absl::StatusOr<std::unique_ptr<KeyVault>> OpenVault(const std::string& directory
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStoreOptions& options) {
+SealedStoreOptions WithDefaults(SealedStoreOptions options) {
   const std::filesystem::path beside = std::filesystem::path(options.directory).parent_path();
-  const std::string vault_directory =
-      options.vault_directory.empty() ? (beside / "vault").string() : options.vault_directory;
-  const std::string key_file =
-      options.master_key_file.empty() ? (beside / "master.key").string() : options.master_key_file;
+  if (options.vault_directory.empty()) options.vault_directory = (beside / "vault").string();
+  if (options.master_key_file.empty()) options.master_key_file = (beside / "master.key").string();
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStoreOptions& given) {
+  const SealedStoreOptions options = WithDefaults(given);
+  const std::string& vault_directory = options.vault_directory;
+  const std::string& key_file = options.master_key_file;
+  // Before the vault, which an interrupted restore may have left in any state.
+  if (!options.store.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(options.directory));
   std::error_code error;
   const bool vault_exists = std::filesystem::exists(vault_directory + "/keys", error);
   std::unique_ptr<KeyVault> vault;
@@ -85,7 +94,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
                                   ", but its key vault has seen change ", vault->committed(),
                                   ": the database is an older copy, or its newest log is missing"));
   }
-  return std::unique_ptr<SealedStore>(new SealedStore(std::move(database), std::move(vault)));
+  return std::unique_ptr<SealedStore>(new SealedStore(options, std::move(database), std::move(vault)));
 }
 
 absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_view record_key, KeyName key,
@@ -147,6 +156,10 @@ absl::Status SealedStore::Scan(
 
 absl::Status SealedStore::Commit(Transaction transaction, const std::vector<Slot>& destroyed, bool* durable) {
   *durable = false;
+  const std::shared_lock changing = [this] {
+    const std::lock_guard turn(turnstile_);
+    return std::shared_lock(changing_);
+  }();
   CrashPoint("commit.ready");
   EXPUNGE_RETURN_IF_ERROR(database_->Commit(std::move(transaction)));
   *durable = true;
@@ -155,6 +168,13 @@ absl::Status SealedStore::Commit(Transaction transaction, const std::vector<Slot
   EXPUNGE_RETURN_IF_ERROR(vault_->Destroy(destroyed, database_->sequence()));
   CrashPoint("commit.keys_destroyed");
   return absl::OkStatus();
+}
+
+absl::StatusOr<SecretBytes> SealedStore::LinkBoth(Checkpoint* checkpoint) {
+  const std::lock_guard turn(turnstile_);
+  const std::unique_lock all(changing_);
+  EXPUNGE_RETURN_IF_ERROR(checkpoint->Link());
+  return vault_->Contents();
 }
 
 bool SealedStore::writable() const { return database_->writable() && vault_->writable(); }

@@ -13,7 +13,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,6 +46,9 @@ struct SealedStoreOptions {
   std::string master_key_file;  // empty: "master.key" beside the database's directory
   StoreOptions store;
 };
+
+// With what an empty field stands for.
+[[nodiscard]] SealedStoreOptions WithDefaults(SealedStoreOptions options);
 
 // Threads: any number at once; changes are ordered by the caller.
 class SealedStore {
@@ -74,6 +80,13 @@ class SealedStore {
   [[nodiscard]] absl::Status Commit(Transaction transaction, const std::vector<Slot>& destroyed,
                                     bool* durable);
 
+  // For a backup: links the database's files and reads the vault's, both as of one moment; changes wait
+  // meanwhile. Returns the vault's file; errors of Checkpoint::Link and KeyVault::Contents.
+  [[nodiscard]] absl::StatusOr<SecretBytes> LinkBoth(Checkpoint* checkpoint);
+
+  // Where it lies, with nothing left empty.
+  [[nodiscard]] const SealedStoreOptions& options() const { return options_; }
+
   // False after a failed write to either: read-only until reopened.
   [[nodiscard]] bool writable() const;
 
@@ -82,13 +95,18 @@ class SealedStore {
                                                       absl::string_view record) const;
 
  private:
-  SealedStore(std::unique_ptr<Store> database, std::unique_ptr<KeyVault> vault)
-      : database_(std::move(database)), vault_(std::move(vault)) {}
+  SealedStore(SealedStoreOptions options, std::unique_ptr<Store> database, std::unique_ptr<KeyVault> vault)
+      : options_(std::move(options)), database_(std::move(database)), vault_(std::move(vault)) {}
   [[nodiscard]] absl::StatusOr<OpenRecord> OpenValue(Table table, absl::string_view record_key,
                                                      absl::string_view value) const;
 
+  const SealedStoreOptions options_;
   const std::unique_ptr<Store> database_;
   const std::unique_ptr<KeyVault> vault_;
+  // Commits hold it shared, from the first write to the last. Who wants it passes the turnstile first, so
+  // that commits without a pause cannot keep LinkBoth out.
+  std::shared_mutex changing_;
+  std::mutex turnstile_;
 };
 
 }  // namespace expunge::storage

@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "storage/checkpoint.h"
 #include "storage/database_options.h"
 #include "storage/directory.h"
 #include "storage/erase_bytes.h"
+#include "storage/restore_marker.h"
 #include "storage/rocks_status.h"
 
 namespace expunge::storage {
@@ -106,7 +108,7 @@ void Transaction::Delete(Table table, absl::string_view key) {
 }
 
 struct Store::Impl {
-  explicit Impl(DirectoryLock held) : lock(std::move(held)) {}
+  Impl(std::string path, DirectoryLock held) : directory(std::move(path)), lock(std::move(held)) {}
   ~Impl() {
     for (rocksdb::ColumnFamilyHandle* handle : handles) database->DestroyColumnFamilyHandle(handle);
     database.reset();
@@ -133,11 +135,12 @@ struct Store::Impl {
                      "an earlier write failed: the data is read-only until the server is restarted");
   }
 
+  const std::string directory;
   DirectoryLock lock;  // released last
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
   std::atomic<bool> failed = false;
-  std::mutex erasing;
+  std::mutex erasing;  // held by erasures and by checkpoints
   bool is_new = false;
 };
 
@@ -147,7 +150,9 @@ Store::~Store() = default;
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, const StoreOptions& options) {
   EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(path, options.create_if_missing));
   EXPUNGE_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(path));
-  auto impl = std::make_unique<Impl>(std::move(lock));
+  if (!options.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(path));
+  EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(path));
+  auto impl = std::make_unique<Impl>(path, std::move(lock));
   rocksdb::DBOptions database_options = DatabaseOptions(options.env);
   database_options.create_if_missing = options.create_if_missing;
   const std::string directory = absl::StrCat(path, "/records");
@@ -219,7 +224,15 @@ uint64_t Store::sequence() const { return impl_->database->GetLatestSequenceNumb
 absl::Status Store::EraseDeletedBytes() {
   const std::lock_guard<std::mutex> one_at_a_time(impl_->erasing);
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  // One that could not be removed keeps what was deleted.
+  EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(impl_->directory));
   return storage::EraseDeletedBytes(*impl_->database, impl_->handles);
+}
+
+absl::StatusOr<std::unique_ptr<Checkpoint>> Store::BeginCheckpoint() {
+  std::unique_lock<std::mutex> no_erasure(impl_->erasing);
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  return Checkpoint::Begin(*impl_->database, impl_->handles, impl_->directory, std::move(no_erasure));
 }
 
 bool Store::writable() const { return !impl_->failed; }

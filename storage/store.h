@@ -27,6 +27,8 @@ class Env;
 
 namespace expunge::storage {
 
+class Checkpoint;
+
 // The format of the records that this program reads and writes (docs/formats/records.md). It refuses newer
 // ones, and the older ones, which were not sealed.
 inline constexpr uint64_t kFormatVersion = 3;
@@ -58,13 +60,16 @@ struct StoreOptions {
   // The operating system as RocksDB sees it; null: the real one. Fault tests put a failing one here; it must
   // outlive the store.
   rocksdb::Env* env = nullptr;
+  // For the rest of a restore (backup.h): opens although its marker is there.
+  bool finishing_restore = false;
 };
 
 // Threads: any number at once; Commits are ordered by the caller.
 class Store {
  public:
-  // Returns: FailedPrecondition if another process has it open, or its format is another (the message says
-  // which, and what to do); NotFound, DataLoss, Unavailable as RocksDB reports.
+  // Removes what a crash left of a backup. Returns: FailedPrecondition if another process has it open, a
+  // restore was interrupted, or its format is another (the message says which, and what to do); NotFound,
+  // DataLoss, Unavailable as RocksDB reports.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path,
                                                                    const StoreOptions& options = {});
   ~Store();
@@ -99,6 +104,10 @@ class Store {
   // reader holds it, or nobody knows what it is): the claim must not be made, and the call may be repeated;
   // DataLoss if a table is damaged.
   [[nodiscard]] absl::Status EraseDeletedBytes();
+
+  // Prepares a copy of the files as of one moment (checkpoint.h), which must go before the store does. Waits
+  // for a running EraseDeletedBytes, and holds off the next. Returns: kStorageFailed.
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<Checkpoint>> BeginCheckpoint();
 
   // False after a failed Commit: read-only until reopened.
   [[nodiscard]] bool writable() const;

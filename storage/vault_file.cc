@@ -29,23 +29,37 @@ absl::Status Create(const std::string& directory, const std::string& path, const
   return SyncFolder(FolderOf(directory));
 }
 
+std::string PathIn(const std::string& directory) { return absl::StrCat(directory, "/keys"); }
+
+absl::StatusOr<Descriptor> OpenDescriptor(const std::string& path, int access) {
+  Descriptor descriptor(::open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (descriptor.ok()) return descriptor;
+  if (errno != ENOENT) return SystemError(errno, "open", path);
+  return absl::NotFoundError(
+      absl::StrCat("the key vault ", path,
+                   " is missing: without it the records cannot be read; restore it from its backup"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<File>> File::Open(const std::string& directory, const SecretKey& master,
                                                  bool may_create) {
-  const std::string path = absl::StrCat(directory, "/keys");
-  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  Descriptor descriptor(::open(path.c_str(), kFlags));
-  if (!descriptor.ok() && errno == ENOENT) {
-    if (!may_create) {
-      return absl::NotFoundError(
-          absl::StrCat("the key vault ", path,
-                       " is missing: without it the records cannot be read; restore it from its backup"));
-    }
+  const std::string path = PathIn(directory);
+  absl::StatusOr<Descriptor> descriptor = OpenDescriptor(path, O_RDWR);
+  if (absl::IsNotFound(descriptor.status()) && may_create) {
     EXPUNGE_RETURN_IF_ERROR(Create(directory, path, master));
-    descriptor = Descriptor(::open(path.c_str(), kFlags));
+    descriptor = OpenDescriptor(path, O_RDWR);
   }
-  if (!descriptor.ok()) return SystemError(errno, "open", path);
+  EXPUNGE_RETURN_IF_ERROR(descriptor.status());
+  auto file = std::unique_ptr<File>(new File(path, *std::move(descriptor)));
+  EXPUNGE_RETURN_IF_ERROR(file->Load(master));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<File>> File::OpenForReading(const std::string& directory,
+                                                           const SecretKey& master) {
+  const std::string path = PathIn(directory);
+  EXPUNGE_ASSIGN_OR_RETURN(Descriptor descriptor, OpenDescriptor(path, O_RDONLY));
   auto file = std::unique_ptr<File>(new File(path, std::move(descriptor)));
   EXPUNGE_RETURN_IF_ERROR(file->Load(master));
   return file;

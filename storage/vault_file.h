@@ -24,14 +24,17 @@ class File {
   // As KeyVault::Open.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<File>> Open(const std::string& directory,
                                                                   const SecretKey& master, bool may_create);
+  // As KeyVault::OpenForReading.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<File>> OpenForReading(const std::string& directory,
+                                                                            const SecretKey& master);
 
   // As the header was when the file was opened.
   [[nodiscard]] const Header& header() const { return header_; }
   // Whole places after the header. A last one that is cut short was never synced, and doesn't count.
   [[nodiscard]] uint64_t slots() const { return slots_; }
 
-  // The places of `count` slots from `first` on. Returns: DataLoss if the file has become shorter;
-  // kStorageFailed.
+  // The places of `count` slots from `first` on; 0 is the header's. Returns: DataLoss if the file has become
+  // shorter; kStorageFailed.
   [[nodiscard]] absl::StatusOr<SecretBytes> Read(Slot first, size_t count) const;
 
   // Writes whole places from `first` on; 0 is the header's. Returns 0, or the value of errno.

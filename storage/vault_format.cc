@@ -84,6 +84,8 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view place, const SecretKey& ma
   return header;
 }
 
+absl::string_view IdOf(absl::string_view place) { return place.substr(kIdAt, sizeof(VaultId)); }
+
 void AppendSlot(const VaultId& id, Slot slot, Slot parent, const SecretKey& parent_key, const SecretKey& key,
                 SecretBytes* out) {
   std::string parent_field;

@@ -33,6 +33,9 @@ struct Header {
 // was made under another master key.
 [[nodiscard]] absl::StatusOr<Header> DecodeHeader(absl::string_view place, const SecretKey& master);
 
+// The id in the header's place, unverified. REQUIRES: a whole place.
+[[nodiscard]] absl::string_view IdOf(absl::string_view place);
+
 // Appends the place of a slot that holds `key`.
 void AppendSlot(const VaultId& id, Slot slot, Slot parent, const SecretKey& parent_key, const SecretKey& key,
                 SecretBytes* out);
