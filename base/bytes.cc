@@ -47,4 +47,10 @@ void AppendField(absl::string_view bytes, std::string* out) {
   out->append(bytes.data(), bytes.size());
 }
 
+uint64_t ReadU64(absl::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = sizeof(value); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
 }  // namespace expunge

@@ -42,6 +42,9 @@ void AppendDouble(double value, std::string* out);
 // A 64-bit length, then the bytes: no two sequences of fields encode alike.
 void AppendField(absl::string_view bytes, std::string* out);
 
+// What AppendU64 appended, at the beginning of `bytes`. REQUIRES: at least 8 of them.
+[[nodiscard]] uint64_t ReadU64(absl::string_view bytes);
+
 }  // namespace expunge
 
 #endif  // EXPUNGE_BASE_BYTES_H_

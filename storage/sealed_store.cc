@@ -30,12 +30,6 @@ std::string NameBytes(KeyName key) {
   return bytes;
 }
 
-uint64_t LittleEndian(absl::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = sizeof(value); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
-
 std::string AssociatedData(Table table, absl::string_view record_key, KeyName key) {
   std::string data;
   AppendField("expunge record v1", &data);
@@ -109,11 +103,16 @@ absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_vie
   return value;
 }
 
-absl::Status SealedStore::Put(Table table, absl::string_view record_key, KeyName key,
-                              const google::protobuf::MessageLite& message, Transaction* transaction) const {
+absl::StatusOr<std::string> SealedStore::SealMessage(Table table, absl::string_view record_key, KeyName key,
+                                                     const google::protobuf::MessageLite& message) const {
   SecretBytes record(message.ByteSizeLong());
   message.SerializeToArray(record.data(), static_cast<int>(record.size()));
-  EXPUNGE_ASSIGN_OR_RETURN(const std::string value, SealValue(table, record_key, key, AsView(record)));
+  return SealValue(table, record_key, key, AsView(record));
+}
+
+absl::Status SealedStore::Put(Table table, absl::string_view record_key, KeyName key,
+                              const google::protobuf::MessageLite& message, Transaction* transaction) const {
+  EXPUNGE_ASSIGN_OR_RETURN(const std::string value, SealMessage(table, record_key, key, message));
   transaction->Put(table, record_key, value);
   return absl::OkStatus();
 }
@@ -122,7 +121,7 @@ absl::StatusOr<OpenRecord> SealedStore::OpenValue(Table table, absl::string_view
                                                   absl::string_view value) const {
   if (value.size() < kNameBytes) return Damaged(table);
   OpenRecord record;
-  record.key = {LittleEndian(value), LittleEndian(value.substr(sizeof(Slot)))};
+  record.key = {ReadU64(value), ReadU64(value.substr(sizeof(Slot)))};
   value.remove_prefix(kNameBytes);
   if (record.key == KeyName{} || Mutated("seal")) {
     record.bytes.assign(value.begin(), value.end());

@@ -90,15 +90,19 @@ class SealedStore {
   // False after a failed write to either: read-only until reopened.
   [[nodiscard]] bool writable() const;
 
-  // The value that Put stores. For tests and tools that make records.
+  // The value that Put stores.
   [[nodiscard]] absl::StatusOr<std::string> SealValue(Table table, absl::string_view record_key, KeyName key,
                                                       absl::string_view record) const;
+  [[nodiscard]] absl::StatusOr<std::string> SealMessage(Table table, absl::string_view record_key,
+                                                        KeyName key,
+                                                        const google::protobuf::MessageLite& message) const;
+  // Opens such a value, wherever it was kept. Returns: as Get, but for NotFound.
+  [[nodiscard]] absl::StatusOr<OpenRecord> OpenValue(Table table, absl::string_view record_key,
+                                                     absl::string_view value) const;
 
  private:
   SealedStore(SealedStoreOptions options, std::unique_ptr<Store> database, std::unique_ptr<KeyVault> vault)
       : options_(std::move(options)), database_(std::move(database)), vault_(std::move(vault)) {}
-  [[nodiscard]] absl::StatusOr<OpenRecord> OpenValue(Table table, absl::string_view record_key,
-                                                     absl::string_view value) const;
 
   const SealedStoreOptions options_;
   const std::unique_ptr<Store> database_;

@@ -27,12 +27,6 @@ constexpr size_t kSealedAt = 8;
 constexpr size_t kSealedBytes = kSealOverhead + SecretKey::kBytes;
 constexpr size_t kSlotZerosAt = kSealedAt + kSealedBytes;
 
-uint64_t ReadU64(absl::string_view bytes) {
-  uint64_t value = 0;
-  for (size_t i = 8; i > 0; --i) value = value << 8 | static_cast<unsigned char>(bytes[i - 1]);
-  return value;
-}
-
 std::string HeaderAssociated(absl::string_view place) {
   return absl::StrCat(kHeaderContext, place.substr(0, kCheckAt));
 }

@@ -81,6 +81,7 @@ TEST(AppendTest, IsLittleEndian) {
   out.clear();
   AppendU64(0x0102030405060708, &out);
   EXPECT_EQ(ToHex(out), "0807060504030201");
+  EXPECT_EQ(ReadU64(out + "more"), 0x0102030405060708u);
   out.clear();
   AppendDouble(1.0, &out);
   EXPECT_EQ(ToHex(out), "000000000000f03f");
