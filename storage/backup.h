@@ -37,10 +37,14 @@ struct BackupSummary {
 };
 
 // Makes a backup while the store is in use: changes wait only while the database's files are linked and the
-// vault's file is read; reads never. Both places must not exist yet; they are made, and everything in them is
-// synced before the call returns. After an error nothing is left at either place.
-// Cost: the database is flushed, read and written once; byte erasures wait meanwhile.
-// Returns: AlreadyExists if there is anything at a place; kStorageFailed; DataLoss as Store::Get.
+// vault's file is read; reads never. Both places must not exist yet; they are made, in directories that
+// exist, and everything in them is synced before the call returns. After an error nothing is left at either
+// place; a crash may leave directories without a manifest there.
+// Cost: the database is flushed, read twice and written once; the vault's file is in memory meanwhile; byte
+// erasures wait.
+// Returns: AlreadyExists if there is anything at a place; InvalidArgument if a place is empty, or within the
+// other or the store's own directories; kStorageFailed, also before anything is made if there is too little
+// space; DataLoss as Store::Get.
 [[nodiscard]] absl::StatusOr<BackupSummary> BackUp(SealedStore& store, const BackupPlaces& places,
                                                    absl::Time now);
 
@@ -51,7 +55,9 @@ struct BackupSummary {
 
 // Verifies the backup and copies it to where `to` says, behind the marker. `to.directory` and the vault's
 // directory must not exist, be empty, or hold an interrupted restore, which is removed first.
-// Returns: as VerifyBackup; AlreadyExists if there is something else at the destination; kStorageFailed.
+// Returns: as VerifyBackup; errors of LoadMasterKey and KeyVault::Open, so that another master key is noticed
+// before anything is written; AlreadyExists if there is something else at the destination;
+// FailedPrecondition if it is in use, or the interrupted restore had another vault directory; kStorageFailed.
 [[nodiscard]] absl::StatusOr<BackupSummary> BeginRestore(const BackupPlaces& from,
                                                          const SealedStoreOptions& to);
 

@@ -101,7 +101,7 @@ absl::Status RemoveCheckpoints(const std::string& directory) {
   if (error) return SystemError(error.value(), "list", directory);
   if (found.empty()) return absl::OkStatus();
   for (const std::string& path : found) EXPUNGE_RETURN_IF_ERROR(RemoveTree(path));
-  CrashPoint("checkpoint.removed");
+  CrashPoint("backup.checkpoint_removed");
   return SyncFolder(directory);
 }
 

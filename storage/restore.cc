@@ -121,6 +121,10 @@ absl::StatusOr<BackupSummary> BeginRestore(const BackupPlaces& from, const Seale
   return summary;
 }
 
-absl::Status FinishRestore(const SealedStoreOptions& to) { return RemoveRestoreMarker(to.directory); }
+absl::Status FinishRestore(const SealedStoreOptions& to) {
+  EXPUNGE_RETURN_IF_ERROR(RemoveRestoreMarker(to.directory));
+  CrashPoint("restore.done");
+  return absl::OkStatus();
+}
 
 }  // namespace expunge::storage
