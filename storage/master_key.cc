@@ -1,20 +1,21 @@
 #include "storage/master_key.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/durable_file.h"
 #include "base/status_macros.h"
+#include "storage/private_file.h"
 
 namespace expunge::storage {
 namespace {
 
 constexpr size_t kFileBytes = 2 * SecretKey::kBytes + 1;
+constexpr int kAttempts = 3;
 
 absl::string_view Digits() { return "0123456789abcdef"; }
 
@@ -42,54 +43,50 @@ std::optional<SecretKey> Decode(absl::string_view text) {
   return key;
 }
 
-absl::Status CheckFile(const Descriptor& file, const std::string& path) {
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return SystemError(errno, "examine", path);
-  if (!S_ISREG(status.st_mode))
-    return absl::PermissionDeniedError(absl::StrCat("the master key ", path, " is not a regular file"));
-  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the master key ", path, " belongs to another user than this process's, or root"));
-  }
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the master key ", path, " is open to others than its owner; run: chmod 600 ", path,
-                     " (and if somebody may have read it, move the data under another master key)"));
-  }
-  return absl::OkStatus();
+absl::Status Missing(const std::string& path) {
+  const bool on_token = ::access(absl::StrCat(path, kSealedMasterKeySuffix).c_str(), F_OK) == 0;
+  return absl::NotFoundError(absl::StrCat(
+      "the master key ", path, " is missing: without it the data cannot be read; ",
+      on_token ? "beside it lies one that is sealed by a PKCS#11 token: name the token (--master-key-module)"
+               : "put it back"));
 }
 
-absl::StatusOr<SecretKey> Load(const Descriptor& file, const std::string& path) {
-  EXPUNGE_RETURN_IF_ERROR(CheckFile(file, path));
-  SecretBytes text(kFileBytes + 1);
-  const ssize_t size = ReadAt(file.get(), 0, text.data(), text.size());
-  if (size < 0) return SystemError(errno, "read", path);
-  std::optional<SecretKey> key = Decode(AsView(text).substr(0, static_cast<size_t>(size)));
+absl::StatusOr<SecretKey> Parse(const std::string& path, absl::string_view text) {
+  std::optional<SecretKey> key = Decode(text);
   if (key.has_value()) return *std::move(key);
   return absl::InvalidArgumentError(absl::StrCat(
       "the master key ", path,
       " is not 64 lower-case hexadecimal digits and a line feed; restore the file from its copy"));
 }
 
+class FileProvider : public MasterKeyProvider {
+ public:
+  explicit FileProvider(std::string path) : path_(std::move(path)) {}
+  absl::StatusOr<SecretKey> Load(bool may_create) override { return LoadMasterKey(path_, may_create); }
+  [[nodiscard]] std::string custody() const override { return "a master key from a file"; }
+
+ private:
+  const std::string path_;
+};
+
 }  // namespace
 
 absl::StatusOr<SecretKey> LoadMasterKey(const std::string& path, bool may_create) {
-  constexpr int kAttempts = 3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // O_NONBLOCK: a FIFO must not hold up the start.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (file.ok()) return Load(file, path);
-    if (errno != ENOENT) return SystemError(errno, "open", path);
-    if (!may_create) {
-      return absl::NotFoundError(absl::StrCat(
-          "the master key ", path, " is missing: without it the data cannot be read; put it back"));
-    }
+    const absl::StatusOr<SecretBytes> text = ReadPrivateFile("the master key", path, kFileBytes);
+    if (text.ok()) return Parse(path, AsView(*text));
+    if (!absl::IsNotFound(text.status())) return text.status();
+    if (!may_create) return Missing(path);
     SecretKey key = SecretKey::Random();
     const absl::Status created = CreateDurably(path, AsView(Encode(key)));
     if (created.ok()) return key;
     if (!absl::IsAlreadyExists(created)) return created;  // else another process was faster
   }
   return SystemError(ELOOP, "read or make", path);
+}
+
+std::unique_ptr<MasterKeyProvider> MasterKeyInFile(std::string path) {
+  return std::make_unique<FileProvider>(std::move(path));
 }
 
 }  // namespace expunge::storage

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "storage/key_vault.h"
 #include "tests/storage/vault_support.h"
+#include "tests/support/documents.h"
 #include "tests/support/files.h"
 
 namespace expunge::storage {
@@ -146,16 +146,7 @@ TEST_F(KeyVaultDamageTest, WhatIsNoFileIsRefused) {
 
 // The example, which tests/golden/make_vault.py makes and shares no code with.
 std::string ExampleOfTheDocument() {
-  std::string hex;
-  const std::string page = ReadWholeFile(EXPUNGE_VAULT_PAGE);
-  const size_t example = page.find("## A worked example");
-  if (example == std::string::npos) return "";
-  for (const auto line : absl::StrSplit(absl::string_view(page).substr(example), '\n')) {
-    if (absl::string_view(line).substr(0, 4) != "    ") continue;
-    const std::string digits(absl::string_view(line).substr(4, 64));
-    if (digits.size() == 64 && FromHex(digits).has_value()) hex += digits;
-  }
-  return FromHex(hex).value_or("");
+  return test_support::ExampleAfter(EXPUNGE_VAULT_PAGE, "The file has 384 bytes:");
 }
 
 TEST_F(KeyVaultDamageTest, TheExampleOfTheDocumentIsRead) {
