@@ -32,10 +32,9 @@ class CanaryTest(FaultTest):
         tokens = [(f"t{i}", f"s{i}", [i / 7, i * i % 5, -i / 3, 1.5], [float(i), 1.0]) for i in range(30)]
         self.add("birds", [*tokens, ("canary-id-7f3a9c51e8", "canary-subject-b20d64", KEY, VALUE)])
         self.assertEqual(self.answer("memory", "get", "birds")["token_count"], 31)
-        self.check_control(forms, *paths)
-
         # Sealed before it is stored: the living token cannot be read in the files either.
         self.assertEqual(search_files(forms, *paths)[0], [])
+        self.check_control(forms, *paths)
 
         self.answer("delete", "birds", "--token", "canary-id-7f3a9c51e8")
         self.assertEqual(search_files(forms, *paths)[0], [])
