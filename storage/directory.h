@@ -20,8 +20,11 @@ class DirectoryLock {
  public:
   // Returns: FailedPrecondition if it is held already, by this process or another.
   [[nodiscard]] static absl::StatusOr<DirectoryLock> Acquire(const std::string& path);
+  // Makes no lock file. Returns: as Acquire; NotFound if there is none: nobody ever had the directory open.
+  [[nodiscard]] static absl::StatusOr<DirectoryLock> AcquireExisting(const std::string& path);
 
  private:
+  static absl::StatusOr<DirectoryLock> Lock(const std::string& path, Descriptor descriptor);
   explicit DirectoryLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
   Descriptor descriptor_;
 };

@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
   const std::string& key_file = options.master_key_file;
   // Before the vault, which an interrupted restore may have left in any state.
   if (!options.store.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(options.directory));
+  if (options.store.read_only) return OpenForReading(options);
   std::error_code error;
   const bool vault_exists = std::filesystem::exists(vault_directory + "/keys", error);
   std::unique_ptr<KeyVault> vault;
@@ -88,6 +89,13 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
                                   ", but its key vault has seen change ", vault->committed(),
                                   ": the database is an older copy, or its newest log is missing"));
   }
+  return std::unique_ptr<SealedStore>(new SealedStore(options, std::move(database), std::move(vault)));
+}
+
+absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::OpenForReading(const SealedStoreOptions& options) {
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, LoadMasterKey(options.master_key_file, /*may_create=*/false));
+  EXPUNGE_ASSIGN_OR_RETURN(auto vault, KeyVault::OpenForReading(options.vault_directory, std::move(master)));
+  EXPUNGE_ASSIGN_OR_RETURN(auto database, Store::Open(options.directory, options.store));
   return std::unique_ptr<SealedStore>(new SealedStore(options, std::move(database), std::move(vault)));
 }
 

@@ -55,7 +55,8 @@ class SealedStore {
  public:
   // Opens both, and makes both if there is neither. A wrong master key is noticed before anything is written.
   // Returns: errors of the parts; DataLoss (kStorageCorrupt) if one of the two is missing, or the database is
-  // older than the vault has seen it.
+  // older than the vault has seen it. With `store.read_only` neither is made or changed, and the ages are not
+  // compared: who checks data wants to see more than that.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<SealedStore>> Open(const SealedStoreOptions& options);
 
   [[nodiscard]] Store& database() { return *database_; }
@@ -101,6 +102,7 @@ class SealedStore {
                                                      absl::string_view value) const;
 
  private:
+  static absl::StatusOr<std::unique_ptr<SealedStore>> OpenForReading(const SealedStoreOptions& options);
   SealedStore(SealedStoreOptions options, std::unique_ptr<Store> database, std::unique_ptr<KeyVault> vault)
       : options_(std::move(options)), database_(std::move(database)), vault_(std::move(vault)) {}
 

@@ -108,7 +108,8 @@ void Transaction::Delete(Table table, absl::string_view key) {
 }
 
 struct Store::Impl {
-  Impl(std::string path, DirectoryLock held) : directory(std::move(path)), lock(std::move(held)) {}
+  Impl(std::string path, DirectoryLock held, bool reading)
+      : directory(std::move(path)), lock(std::move(held)), read_only(reading) {}
   ~Impl() {
     for (rocksdb::ColumnFamilyHandle* handle : handles) database->DestroyColumnFamilyHandle(handle);
     database.reset();
@@ -124,12 +125,15 @@ struct Store::Impl {
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
     for (const std::string& name : ColumnFamilyNames()) families.emplace_back(name, FamilyOptions());
     rocksdb::DB* raw = nullptr;
-    const rocksdb::Status opened = rocksdb::DB::Open(options, path, families, &handles, &raw);
+    const rocksdb::Status opened = read_only
+                                       ? rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &raw)
+                                       : rocksdb::DB::Open(options, path, families, &handles, &raw);
     database.reset(raw);
     return FromRocks(opened, "open the database");
   }
 
   [[nodiscard]] absl::Status CheckWritable() const {
+    if (read_only) return MakeError(Reason::kStorageFailed, "", "the data is open for reading only");
     if (!failed) return absl::OkStatus();
     return MakeError(Reason::kStorageFailed, "",
                      "an earlier write failed: the data is read-only until the server is restarted");
@@ -137,6 +141,7 @@ struct Store::Impl {
 
   const std::string directory;
   DirectoryLock lock;  // released last
+  const bool read_only;
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
   std::atomic<bool> failed = false;
@@ -148,18 +153,25 @@ Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, const StoreOptions& options) {
-  EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(path, options.create_if_missing));
-  EXPUNGE_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(path));
+  const bool may_create = options.create_if_missing && !options.read_only;
+  EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(path, may_create));
+  EXPUNGE_ASSIGN_OR_RETURN(DirectoryLock lock, options.read_only ? DirectoryLock::AcquireExisting(path)
+                                                                 : DirectoryLock::Acquire(path));
   if (!options.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(path));
-  EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(path));
-  auto impl = std::make_unique<Impl>(path, std::move(lock));
+  if (!options.read_only) EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(path));
+  auto impl = std::make_unique<Impl>(path, std::move(lock), options.read_only);
   rocksdb::DBOptions database_options = DatabaseOptions(options.env);
-  database_options.create_if_missing = options.create_if_missing;
+  database_options.create_if_missing = may_create;
   const std::string directory = absl::StrCat(path, "/records");
   EXPUNGE_RETURN_IF_ERROR(CheckFormatOf(directory, database_options));
+  if (options.read_only && database_options.env->FileExists(absl::StrCat(directory, "/CURRENT")).IsNotFound())
+    return absl::NotFoundError(absl::StrCat("there is no database in ", path));
   EXPUNGE_RETURN_IF_ERROR(impl->OpenDatabase(directory, database_options));
   std::unique_ptr<Store> store(new Store(std::move(impl)));
   const absl::StatusOr<std::string> format = store->Get(Table::kMeta, kFormatKey);
+  if (absl::IsNotFound(format.status()) && options.read_only) {
+    return absl::NotFoundError(absl::StrCat("the database in ", path, " was never set up"));
+  }
   if (absl::IsNotFound(format.status())) {
     Transaction mark;
     mark.Put(Table::kMeta, kFormatKey, absl::StrCat(kFormatVersion));
@@ -235,6 +247,10 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Store::BeginCheckpoint() {
   return Checkpoint::Begin(*impl_->database, impl_->handles, impl_->directory, std::move(no_erasure));
 }
 
-bool Store::writable() const { return !impl_->failed; }
+absl::Status Store::VerifyChecksums() const {
+  return FromRocks(impl_->database->VerifyChecksum(LookupOptions()), "verify the checksums of the database");
+}
+
+bool Store::writable() const { return !impl_->failed && !impl_->read_only; }
 
 }  // namespace expunge::storage

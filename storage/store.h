@@ -62,14 +62,17 @@ struct StoreOptions {
   rocksdb::Env* env = nullptr;
   // For the rest of a restore (backup.h): opens although its marker is there.
   bool finishing_restore = false;
+  // For tools that only look: makes nothing, changes not a byte of the directory, and refuses every change.
+  // The lock is held all the same, so that no server runs meanwhile.
+  bool read_only = false;
 };
 
 // Threads: any number at once; Commits are ordered by the caller.
 class Store {
  public:
   // Removes what a crash left of a backup. Returns: FailedPrecondition if another process has it open, a
-  // restore was interrupted, or its format is another (the message says which, and what to do); NotFound,
-  // DataLoss, Unavailable as RocksDB reports.
+  // restore was interrupted, or its format is another (the message says which, and what to do); NotFound (for
+  // reading alone, also if it was never served), DataLoss, Unavailable as RocksDB reports.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path,
                                                                    const StoreOptions& options = {});
   ~Store();
@@ -109,7 +112,11 @@ class Store {
   // for a running EraseDeletedBytes, and holds off the next. Returns: kStorageFailed.
   [[nodiscard]] absl::StatusOr<std::unique_ptr<Checkpoint>> BeginCheckpoint();
 
-  // False after a failed Commit: read-only until reopened.
+  // Reads every file of the database and verifies the checksum of every block. Returns: DataLoss
+  // (kStorageCorrupt), naming the file; kStorageFailed.
+  [[nodiscard]] absl::Status VerifyChecksums() const;
+
+  // False after a failed Commit: read-only until reopened. False if opened for reading alone.
   [[nodiscard]] bool writable() const;
 
  private:
