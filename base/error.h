@@ -35,6 +35,10 @@ enum class Reason {
   kMemoryEmpty,         // FAILED_PRECONDITION  a readout of a memory without tokens
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
   kPageTokenInvalid,    // INVALID_ARGUMENT
+  kPathInvalid,         // INVALID_ARGUMENT     not absolute, without a folder, or among what is backed up
+  kPathExists,          // ALREADY_EXISTS       there is something at a place that is to be made
+  kBackupRunning,       // FAILED_PRECONDITION  another backup is being made
+  kBackupFailed,        // UNAVAILABLE          a half could not be written; the service itself is well
   kPlaintextRefused,    // PERMISSION_DENIED    a plain-text call from beyond this machine
   kMessageMalformed,    // INVALID_ARGUMENT     no encoding of the method's request; text that is not UTF-8
   kMessageTooLarge,     // RESOURCE_EXHAUSTED

@@ -56,6 +56,14 @@ absl::string_view HintFor(Reason reason) {
       return "delete tokens, or start the service with a larger --max-tokens-per-memory";
     case Reason::kTenantFull:
       return "delete a memory that is no longer needed: expunge memory list shows them";
+    case Reason::kPathInvalid:
+      return "name an absolute path on the server's machine, in a folder that exists, outside the data";
+    case Reason::kPathExists:
+      return "name a path at which there is nothing: the service makes the directory";
+    case Reason::kBackupRunning:
+      return "wait until it is done: 'expunge server status' tells";
+    case Reason::kBackupFailed:
+      return "look at the file system of that place (space, rights), then repeat the call: nothing is left";
     case Reason::kPlaintextRefused:
       return "use a tunnel, or run expunge on the machine of the service";
     case Reason::kOverloaded:

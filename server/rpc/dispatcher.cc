@@ -54,7 +54,7 @@ absl::Status RunCatching(const std::function<absl::Status()>& work) {
 bool IsServerFault(const absl::Status& status) {
   const auto reason = GetReason(status);
   return !reason.has_value() || *reason == Reason::kInternal || *reason == Reason::kStorageFailed ||
-         *reason == Reason::kStorageCorrupt;
+         *reason == Reason::kStorageCorrupt || *reason == Reason::kBackupFailed;
 }
 
 WorkerPoolOptions PoolOptions(const DispatcherOptions& options) {
