@@ -15,6 +15,7 @@
 #include "server/core/names.h"
 #include "server/core/records.h"
 #include "server/core/requests.h"
+#include "server/core/times.h"
 #include "storage/records.pb.h"
 
 namespace expunge::core {
@@ -28,14 +29,6 @@ constexpr std::chrono::seconds kRetry{10};
 // How often the watch looks, at least and at most.
 constexpr milliseconds kShortestLook{20};
 constexpr milliseconds kLongestLook{1000};
-
-google::protobuf::Duration DurationProto(steady_clock::duration duration) {
-  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
-  google::protobuf::Duration proto;
-  proto.set_seconds(nanos / 1'000'000'000);
-  proto.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-  return proto;
-}
 
 absl::StatusOr<storage::v1::ErasureRecord> LoadErasure(const Context& context, const Tenant& tenant,
                                                        uint64_t first_certificate) {
@@ -129,9 +122,13 @@ absl::StatusOr<v1::GetErasureStatusResponse> ByteEraser::Status(
   if (oldest.has_value()) *response.mutable_oldest_age() = DurationProto(steady_clock::now() - *oldest);
   const milliseconds within = context_.options.erase_bytes_within;
   if (within > milliseconds(0)) *response.mutable_promised_within() = DurationProto(within);
-  const std::lock_guard lock(mutex_);
-  response.set_last_error(last_error_);
+  response.set_last_error(LastError());
   return response;
+}
+
+std::string ByteEraser::LastError() const {
+  const std::lock_guard lock(mutex_);
+  return last_error_;
 }
 
 }  // namespace expunge::core

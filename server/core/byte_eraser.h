@@ -32,6 +32,8 @@ class ByteEraser {
   // Returns: errors of the tenant's name.
   [[nodiscard]] absl::StatusOr<v1::GetErasureStatusResponse> Status(
       const v1::GetErasureStatusRequest& request) const;
+  // Why the latest attempt failed; empty if it did not, or there was none.
+  [[nodiscard]] std::string LastError() const;
 
  private:
   void Watch();

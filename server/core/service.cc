@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/core/admin.h"
 #include "server/core/byte_eraser.h"
 #include "server/core/context.h"
 #include "server/core/operations.h"
@@ -12,6 +13,7 @@ namespace expunge::core {
 
 struct Service::Impl {
   Context context;
+  std::unique_ptr<Admin> admin;
   std::unique_ptr<ByteEraser> eraser;  // last: its thread uses the context
 };
 
@@ -19,8 +21,9 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::
                                                        certificate::SigningKey key, Clock clock,
                                                        const ServiceOptions& options) {
   std::unique_ptr<Impl> impl(
-      new Impl{Context(std::move(store), std::move(key), std::move(clock), options), nullptr});
+      new Impl{Context(std::move(store), std::move(key), std::move(clock), options), nullptr, nullptr});
   EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
+  impl->admin = std::make_unique<Admin>(impl->context);
   impl->eraser = std::make_unique<ByteEraser>(impl->context);
   return std::unique_ptr<Service>(new Service(std::move(impl)));
 }
@@ -80,6 +83,14 @@ absl::StatusOr<v1::ListCertificatesResponse> Service::ListCertificates(
 absl::StatusOr<v1::GetErasureStatusResponse> Service::GetErasureStatus(
     const v1::GetErasureStatusRequest& request) {
   return impl_->eraser->Status(request);
+}
+
+absl::StatusOr<v1::CreateBackupResponse> Service::CreateBackup(const v1::CreateBackupRequest& request) {
+  return impl_->admin->CreateBackup(request);
+}
+
+absl::StatusOr<v1::GetServerStatusResponse> Service::GetServerStatus(const v1::GetServerStatusRequest&) {
+  return impl_->admin->Status(impl_->eraser->LastError());
 }
 
 absl::Status Service::EraseBytes() { return impl_->eraser->Erase(); }

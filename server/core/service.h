@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "certificate/signing_key.h"
+#include "expunge/v1/admin_service.pb.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
 #include "storage/sealed_store.h"
@@ -64,6 +65,9 @@ class Service {
   absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const v1::ListCertificatesRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const v1::ListSigningKeysRequest& request);
   absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
+
+  absl::StatusOr<v1::CreateBackupResponse> CreateBackup(const v1::CreateBackupRequest& request);
+  absl::StatusOr<v1::GetServerStatusResponse> GetServerStatus(const v1::GetServerStatusRequest& request);
 
   // Removes the ciphertext of all that was erased before the call from the database's files, and issues the
   // certificates of stage PHYSICALLY_PURGED. Cost: the database is read and written once, if anything is

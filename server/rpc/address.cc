@@ -17,13 +17,11 @@
 namespace expunge::rpc {
 namespace {
 
-std::string DescribeBindError(int error, absl::string_view place) {
+std::string DescribeBindError(int error, absl::string_view place, absl::string_view option) {
   switch (error) {
     case EADDRINUSE:
-      return absl::StrCat(
-          place,
-          " is taken: stop the program that listens there, or choose another --address (port 0 "
-          "picks a free one)");
+      return absl::StrCat(place, " is taken: stop the program that listens there, or choose another ", option,
+                          " (port 0 picks a free one)");
     case EACCES:
       return absl::StrCat(place, " is not allowed for this user: choose a port above 1023");
     case EADDRNOTAVAIL:
@@ -72,7 +70,7 @@ bool IsLoopbackPeer(absl::string_view peer) {
   return address.ok() && address->host != "localhost" && IsLoopbackHost(address->host);
 }
 
-std::string ExplainBindFailure(const Address& address) {
+std::string ExplainBindFailure(const Address& address, absl::string_view option) {
   const std::string place = absl::StrCat(address.host, ":", address.port);
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -80,8 +78,8 @@ std::string ExplainBindFailure(const Address& address) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
   if (error != 0 || found == nullptr) {
-    return absl::StrCat("the host of ", place, " is not known here (", gai_strerror(error),
-                        "): check --address");
+    return absl::StrCat("the host of ", place, " is not known here (", gai_strerror(error), "): check ",
+                        option);
   }
   std::string explanation;
   for (const addrinfo* entry = found; entry != nullptr && explanation.empty(); entry = entry->ai_next) {
@@ -90,7 +88,7 @@ std::string ExplainBindFailure(const Address& address) {
     const int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const bool bound = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0 && listen(fd, 1) == 0;
-    if (!bound) explanation = DescribeBindError(errno, place);
+    if (!bound) explanation = DescribeBindError(errno, place, option);
     close(fd);
   }
   freeaddrinfo(found);

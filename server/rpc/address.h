@@ -25,8 +25,9 @@ struct Address {
 // percent-encoded; "unix:..."). False for what it does not know.
 [[nodiscard]] bool IsLoopbackPeer(absl::string_view peer);
 
-// One sentence: why `address` cannot be bound just now, and what to do. Empty if it can be. Tries to bind it.
-[[nodiscard]] std::string ExplainBindFailure(const Address& address);
+// One sentence: why `address`, the value of `option`, cannot be bound just now, and what to do. Empty if it
+// can be. Tries to bind it.
+[[nodiscard]] std::string ExplainBindFailure(const Address& address, absl::string_view option = "--address");
 
 }  // namespace expunge::rpc
 

@@ -88,6 +88,9 @@ int Serve(const ProgramOptions& options, StopSignal* stop) {
     if (!written.ok()) return Fail(log->get(), written);
   }
   (*log)->Write(LogLevel::kInfo, absl::StrCat("serving on port ", (*server)->port()));
+  if (!(*server)->admin_address().empty()) {
+    (*log)->Write(LogLevel::kInfo, absl::StrCat("administration on ", (*server)->admin_address()));
+  }
   stop->Arm();
   stop->Wait();
   (*log)->Write(LogLevel::kInfo, "stopping");

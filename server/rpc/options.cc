@@ -41,6 +41,9 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
       ->required();
   app->add_option("--address", server->address, "host:port to listen on; port 0 picks a free one")
       ->capture_default_str();
+  app->add_option("--admin-address", server->admin_address,
+                  "Where backups and status are asked for: unix:PATH, host:port of the loopback, or none "
+                  "[unix:DATA-DIR/admin.sock]");
   app->add_option("--key-file", server->key_file,
                   "The Ed25519 signing key (PEM); made at first start [DATA-DIR/signing_key.pem]");
   app->add_option("--vault-dir", server->vault_dir,

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #include "certificate/signing_key.h"
 #include "server/core/service.h"
 #include "server/rpc/address.h"
+#include "server/rpc/admin_address.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/services.h"
 #include "storage/sealed_store.h"
@@ -26,6 +29,9 @@ namespace {
 constexpr uint64_t kMinMessageBytes = 1024;
 constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;  // protobuf ends at 2 GiB
 constexpr size_t kMaxWorkerThreads = 1024;
+constexpr size_t kAdminThreads = 2;
+constexpr size_t kAdminQueue = 16;
+constexpr uint64_t kAdminMessageBytes = uint64_t{64} << 10;
 
 absl::Status ValidateOptions(const ServerOptions& options) {
   if (options.data_dir.empty()) return absl::InvalidArgumentError("no data directory: give --data-dir");
@@ -89,6 +95,53 @@ DispatcherOptions MakeDispatcherOptions(const ServerOptions& options) {
   return made;
 }
 
+// Threads of its own, so that administration waits for no other call, and a status not for a backup. Plain
+// text from another machine is refused, whatever the options say.
+DispatcherOptions AdminDispatcherOptions() {
+  DispatcherOptions made;
+  made.worker_threads = kAdminThreads;
+  made.max_queued = kAdminQueue;
+  made.max_message_bytes = kAdminMessageBytes;
+  return made;
+}
+
+// nullopt: none.
+absl::StatusOr<std::optional<AdminAddress>> ChooseAdminAddress(const ServerOptions& options, Log* log) {
+  if (options.admin_address == kNoAdmin) return std::nullopt;
+  if (!options.admin_address.empty()) return ParseAdminAddress(options.admin_address);
+  auto standard = DefaultAdminAddress(options.data_dir);
+  if (standard.ok()) return standard;
+  log->Write(LogLevel::kWarning, absl::StrCat("no administration: ", standard.status().message()));
+  return std::nullopt;
+}
+
+struct NamedService {
+  grpc::Service* service;
+  const char* name;
+};
+
+// Null if it cannot.
+std::unique_ptr<grpc::Server> StartListening(const std::string& address, uint64_t max_message_bytes,
+                                             std::initializer_list<NamedService> services, int* port) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  // Without this a second server would share the port silently.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(max_message_bytes + max_message_bytes / 8));
+  // gRPC unpacks a message before it compares its size with the limit: a megabyte could become a gigabyte.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), port);
+  for (const NamedService& one : services) builder.RegisterService(one.service);
+  auto server = builder.BuildAndStart();
+  if (server == nullptr || *port == 0) return nullptr;
+  for (const NamedService& one : services) {
+    server->GetHealthCheckService()->SetServingStatus(one.name, true);
+  }
+  return server;
+}
+
 }  // namespace
 
 struct Server::Impl {
@@ -98,58 +151,81 @@ struct Server::Impl {
         log(std::move(server_log)),
         service(std::move(opened)),
         dispatcher(service.get(), log, MakeDispatcherOptions(options)),
+        admin_dispatcher(service.get(), log, AdminDispatcherOptions()),
         memory_handlers(&dispatcher),
-        unlearning_handlers(&dispatcher) {}
+        unlearning_handlers(&dispatcher),
+        admin_handlers(&admin_dispatcher) {}
 
   absl::Status Listen();
+  absl::Status ListenForAdmin(const AdminAddress& address);
   void Stop();
 
   const ServerOptions options;
   const std::shared_ptr<Log> log;
   std::unique_ptr<core::Service> service;
   Dispatcher dispatcher;
+  Dispatcher admin_dispatcher;
   MemoryServiceHandlers memory_handlers;
   UnlearningServiceHandlers unlearning_handlers;
+  AdminServiceHandlers admin_handlers;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::Server> admin_server;
   int port = 0;
+  std::string admin_address;
 };
 
 absl::Status Server::Impl::Listen() {
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  // Without this a second server would share the port silently.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(
-      static_cast<int>(options.max_message_bytes + options.max_message_bytes / 8));
-  // gRPC unpacks a message before it compares its size with the limit: a megabyte could become a gigabyte.
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&memory_handlers);
-  builder.RegisterService(&unlearning_handlers);
-  server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    EXPUNGE_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.address));
-    const std::string explanation = ExplainBindFailure(address);
-    return absl::UnavailableError(explanation.empty() ? "the server could not start to listen: try again"
-                                                      : explanation);
+  server = StartListening(options.address, options.max_message_bytes,
+                          {{&memory_handlers, v1::MemoryService::service_full_name()},
+                           {&unlearning_handlers, v1::UnlearningService::service_full_name()}},
+                          &port);
+  if (server != nullptr) return absl::OkStatus();
+  EXPUNGE_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.address));
+  const std::string explanation = ExplainBindFailure(address);
+  return absl::UnavailableError(explanation.empty() ? "the server could not start to listen: try again"
+                                                    : explanation);
+}
+
+absl::Status Server::Impl::ListenForAdmin(const AdminAddress& address) {
+  if (!address.socket.empty()) EXPUNGE_RETURN_IF_ERROR(RemoveStaleSocket(address.socket));
+  int admin_port = 0;
+  admin_server = StartListening(address.listen, kAdminMessageBytes,
+                                {{&admin_handlers, v1::AdminService::service_full_name()}}, &admin_port);
+  if (!address.socket.empty()) {
+    if (admin_server == nullptr || chmod(address.socket.c_str(), S_IRUSR | S_IWUSR) != 0) {
+      return absl::UnavailableError(absl::StrCat("the socket ", address.socket,
+                                                 " cannot be made: check that its folder exists and is "
+                                                 "writable, or choose another --admin-address"));
+    }
+    admin_address = address.listen;
+    return absl::OkStatus();
   }
-  auto* health = server->GetHealthCheckService();
-  health->SetServingStatus(v1::MemoryService::service_full_name(), true);
-  health->SetServingStatus(v1::UnlearningService::service_full_name(), true);
+  if (admin_server == nullptr) {
+    EXPUNGE_ASSIGN_OR_RETURN(const Address place, ParseAddress(address.listen));
+    return absl::UnavailableError(
+        absl::StrCat("administration cannot listen: ", ExplainBindFailure(place, "--admin-address")));
+  }
+  admin_address = absl::StrCat(address.listen.substr(0, address.listen.rfind(':')), ":", admin_port);
+  log->Write(LogLevel::kWarning,
+             "administration is on a port, which every user of this machine can reach: a Unix socket is not");
   return absl::OkStatus();
 }
 
 void Server::Impl::Stop() {
   if (service == nullptr) return;
   dispatcher.RefuseNewCalls();
-  if (server != nullptr) {
-    server->GetHealthCheckService()->SetServingStatus(false);
-    server->Shutdown(absl::ToChronoTime(absl::Now() + options.drain));
+  admin_dispatcher.RefuseNewCalls();
+  const auto deadline = absl::ToChronoTime(absl::Now() + options.drain);
+  for (const auto* one : {&server, &admin_server}) {
+    if (*one != nullptr) (*one)->GetHealthCheckService()->SetServingStatus(false);
+  }
+  for (const auto* one : {&server, &admin_server}) {
+    if (*one != nullptr) (*one)->Shutdown(deadline);
   }
   dispatcher.Join();
+  admin_dispatcher.Join();
   server.reset();
+  admin_server.reset();
   service.reset();
 }
 
@@ -159,14 +235,20 @@ Server::~Server() { Stop(); }
 
 int Server::port() const { return impl_->port; }
 
+const std::string& Server::admin_address() const { return impl_->admin_address; }
+
 void Server::Stop() { impl_->Stop(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, std::shared_ptr<Log> log,
                                                       Clock clock) {
   EXPUNGE_RETURN_IF_ERROR(ValidateOptions(options));
+  EXPUNGE_ASSIGN_OR_RETURN(const auto admin_address, ChooseAdminAddress(options, log.get()));
   EXPUNGE_ASSIGN_OR_RETURN(auto service, OpenService(options, std::move(clock)));
   auto server = std::unique_ptr<Server>(
       new Server(std::make_unique<Impl>(options, std::move(log), std::move(service))));
+  if (admin_address.has_value()) {
+    EXPUNGE_RETURN_IF_ERROR(server->impl_->ListenForAdmin(*admin_address));
+  }
   EXPUNGE_RETURN_IF_ERROR(server->impl_->Listen());
   return server;
 }

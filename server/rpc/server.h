@@ -18,8 +18,11 @@ namespace expunge::rpc {
 struct ServerOptions {
   std::string data_dir;                    // created (mode 0700) if it does not exist
   std::string address = "127.0.0.1:7420";  // port 0 picks a free one
-  std::string key_file;                    // empty: signing_key.pem in the data directory
-  uint32_t worker_threads = 0;             // for readers, and as many for writers; 0: one a processor
+  // Of AdminService: "unix:PATH", "host:port" of the loopback, or "none". Empty: the socket admin.sock in the
+  // data directory; if its path is too long for a socket, none, with a warning in the log.
+  std::string admin_address;
+  std::string key_file;         // empty: signing_key.pem in the data directory
+  uint32_t worker_threads = 0;  // for readers, and as many for writers; 0: one a processor
   // Of one request. gRPC's own limit lies an eighth above it: up to there the answer carries
   // kMessageTooLarge, beyond it gRPC refuses with a bare RESOURCE_EXHAUSTED.
   uint64_t max_message_bytes = uint64_t{64} << 20;
@@ -42,7 +45,7 @@ class Server {
   // Opens the data directory, checks every memory, and serves.
   // Returns: InvalidArgument for an option that makes no sense, or an address beyond this machine without
   // allow_remote_plaintext; FailedPrecondition if another process has the data directory; PermissionDenied if
-  // others may read the key; Unavailable if the port is taken; DataLoss if a memory contradicts its
+  // others may read the key; Unavailable if a port or socket is taken; DataLoss if a memory contradicts its
   // digests. The messages are for the operator and say what to do. After an error nothing is left open.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                                      std::shared_ptr<Log> log,
@@ -53,9 +56,11 @@ class Server {
 
   // The port that is listened on.
   [[nodiscard]] int port() const;
+  // Where administration is: "unix:PATH" or "host:port"; empty if nowhere.
+  [[nodiscard]] const std::string& admin_address() const;
 
   // Reports NOT_SERVING, refuses new calls, lets those in flight end (options.drain; a change that has begun
-  // always ends), closes the store. Idempotent.
+  // always ends, and so does a backup), closes the store. Idempotent.
   void Stop();
 
  private:

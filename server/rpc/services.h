@@ -4,6 +4,7 @@
 #ifndef EXPUNGE_SERVER_RPC_SERVICES_H_
 #define EXPUNGE_SERVER_RPC_SERVICES_H_
 
+#include "expunge/v1/admin_service.grpc.pb.h"
 #include "expunge/v1/memory_service.grpc.pb.h"
 #include "expunge/v1/unlearning_service.grpc.pb.h"
 #include "server/rpc/dispatcher.h"
@@ -122,6 +123,30 @@ class UnlearningServiceHandlers final : public RawUnlearningService {
                                             grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"UnlearningService.ListSigningKeys", Lane::kRead}, context, message, answer,
                               &core::Service::ListSigningKeys);
+  }
+
+ private:
+  Dispatcher* const dispatcher_;
+};
+
+using RawAdminService = v1::AdminService::WithRawCallbackMethod_CreateBackup<
+    v1::AdminService::WithRawCallbackMethod_GetServerStatus<v1::AdminService::Service>>;
+
+class AdminServiceHandlers final : public RawAdminService {
+ public:
+  explicit AdminServiceHandlers(Dispatcher* dispatcher) : dispatcher_(dispatcher) {}
+
+  grpc::ServerUnaryReactor* CreateBackup(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* message, grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"AdminService.CreateBackup", Lane::kChange}, context, message, answer,
+                              &core::Service::CreateBackup);
+  }
+
+  grpc::ServerUnaryReactor* GetServerStatus(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* message,
+                                            grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"AdminService.GetServerStatus", Lane::kRead}, context, message, answer,
+                              &core::Service::GetServerStatus);
   }
 
  private:

@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 
-from fault import TIMEOUT_S, FaultServer, Vault, binary
+from fault import TIMEOUT_S, FaultServer, Vault, binary, copy_directory
 from harness import run
 
 DIED = -9
@@ -23,7 +23,7 @@ class Place:
         os.makedirs(directory)
         self.directory, self.options, self.server = directory, options, None
         if copy_of is not None:
-            shutil.copytree(os.path.join(copy_of.directory, "data"), os.path.join(directory, "data"))
+            copy_directory(os.path.join(copy_of.directory, "data"), os.path.join(directory, "data"))
 
     def path(self, name):
         return os.path.join(self.directory, name)

@@ -4,6 +4,7 @@ import base64
 import ctypes
 import hashlib
 import os
+import shutil
 import signal
 import struct
 import sys
@@ -112,7 +113,12 @@ def files_under(*paths):
         if os.path.isfile(path):
             yield path
         for folder, _, names in os.walk(path):
-            yield from (os.path.join(folder, name) for name in names)
+            yield from (os.path.join(folder, name) for name in names if not name.endswith(".sock"))
+
+
+def copy_directory(directory, copy):
+    """Without the sockets, which cannot be read."""
+    shutil.copytree(directory, copy, ignore=shutil.ignore_patterns("*.sock"))
 
 
 def search_files(forms, *paths):

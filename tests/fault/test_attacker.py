@@ -5,9 +5,8 @@ and the vault with programs of its own, opens every survivor, and no deleted tok
 """
 
 import os
-import shutil
 
-from fault import FaultTest, Vault, main, skip_whole_file, sodium, unseal
+from fault import FaultTest, Vault, copy_directory, main, skip_whole_file, sodium, unseal
 from sealed import leading_text, logged_values
 
 
@@ -15,7 +14,7 @@ class Copy:
     """What the attacker took: the directory at one moment. Only the number of the format is not a sealed value."""
 
     def __init__(self, server, directory):
-        shutil.copytree(server.data, directory)
+        copy_directory(server.data, directory)
         self.vault = Vault(os.path.join(directory, "vault", "keys"), os.path.join(directory, "master.key"))
         self.directory, self.values = directory, logged_values(directory)
 
