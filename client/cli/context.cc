@@ -22,14 +22,22 @@ std::string FullName(const std::string& tenant, absl::string_view collection, co
   return absl::StartsWith(id, "tenants/") ? id : absl::StrCat(tenant, "/", collection, "/", id);
 }
 
+absl::Duration TimeoutOr(const GlobalOptions& options, absl::Duration patience) {
+  return options.timeout_s.has_value() ? absl::Seconds(*options.timeout_s) : patience;
+}
+
 }  // namespace
 
 client::Client& Context::Client() {
   if (client_ == nullptr) {
     client_ = std::make_unique<client::Client>(
-        client::ClientOptions{options.server, absl::Seconds(options.timeout_s)});
+        client::ClientOptions{options.server, TimeoutOr(options, kPatience)});
   }
   return *client_;
+}
+
+client::AdminClient Context::Admin(absl::Duration patience) const {
+  return {options.admin, TimeoutOr(options, patience)};
 }
 
 std::string Context::TenantName() const { return absl::StrCat("tenants/", options.tenant); }

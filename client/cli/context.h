@@ -4,12 +4,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/cpp/admin_client.h"
 #include "client/cpp/client.h"
 #include "nlohmann/json.hpp"
 
@@ -25,10 +28,14 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 struct GlobalOptions {
   std::string server = "127.0.0.1:7420";
+  std::string admin = "unix:/var/lib/expunge/admin.sock";
   std::string tenant = "default";
-  std::string output = "text";  // or "json"
-  double timeout_s = 60;
+  std::string output = "text";      // or "json"
+  std::optional<double> timeout_s;  // for each answer
 };
+
+// How long an answer may take, unless the options say otherwise.
+inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
 class Context {
  public:
@@ -39,6 +46,8 @@ class Context {
 
   // Made on first use; reads `options`.
   [[nodiscard]] client::Client& Client();
+  // To the administration, waiting for answers as long as `options` say, or else for `patience`.
+  [[nodiscard]] client::AdminClient Admin(absl::Duration patience = kPatience) const;
 
   // tenants/{tenant}
   [[nodiscard]] std::string TenantName() const;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/erasure_options.h"
@@ -120,19 +119,14 @@ absl::Status Purge(Context* context, const PurgeOptions& options) {
   return absl::OkStatus();
 }
 
-std::string Age(const google::protobuf::Duration& duration) {
-  return absl::FormatDuration(absl::Trunc(
-      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()), absl::Milliseconds(1)));
-}
-
 absl::Status ErasureStatus(Context* context) {
   v1::GetErasureStatusRequest request;
   request.set_parent(context->TenantName());
   EXPUNGE_ASSIGN_OR_RETURN(const v1::GetErasureStatusResponse status,
                            context->Client().GetErasureStatus(request));
   const std::string none = "-";
-  const std::string oldest = status.has_oldest_age() ? Age(status.oldest_age()) : none;
-  const std::string within = status.has_promised_within() ? Age(status.promised_within()) : none;
+  const std::string oldest = status.has_oldest_age() ? DurationText(status.oldest_age()) : none;
+  const std::string within = status.has_promised_within() ? DurationText(status.promised_within()) : none;
   Json json;
   json["tenant"] = request.parent();
   json["pending"] = status.pending_count();

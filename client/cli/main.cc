@@ -27,7 +27,8 @@ constexpr char kFooter[] =
     "  expunge read cancer --csv new.csv --standardization std.json\n"
     "  expunge purge --subject patient-007 --legal-basis 'GDPR Art. 17(1)(b)' --out-dir certificates\n"
     "  expunge cert keys --out issuer.pem\n"
-    "  expunge cert verify certificates/*.json --key issuer.pem\n\n"
+    "  expunge cert verify certificates/*.json --key issuer.pem\n"
+    "  expunge --admin unix:/var/lib/expunge/admin.sock server status\n\n"
     "Every subcommand has its own --help with examples.\n\n"
     "Exit codes:\n"
     "  0  done\n"
@@ -42,13 +43,24 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
       ->check(CLI::Validator(
           [](std::string& text) { return absl::StrContains(text, ":") ? "" : "must be HOST:PORT"; },
           "HOST:PORT"));
+  app->add_option("--admin", options->admin,
+                  "unix:PATH or HOST:PORT of the service's administration, for backup and server (default: "
+                  "unix:/var/lib/expunge/admin.sock)")
+      ->take_last()
+      ->envname("EXPUNGE_ADMIN")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            return absl::StrContains(text, ":") ? "" : "must be unix:PATH or HOST:PORT";
+          },
+          "unix:PATH|HOST:PORT"));
   app->add_option("--tenant", options->tenant, "The tenant (default: default)")
       ->take_last()
       ->envname("EXPUNGE_TENANT");
   app->add_option("--output", options->output, "text or json")
       ->take_last()
       ->check(CLI::IsMember({"text", "json"}));
-  app->add_option("--timeout", options->timeout_s, "Seconds to wait for each answer (default: 60)")
+  app->add_option("--timeout", options->timeout_s,
+                  "Seconds to wait for each answer (default: 60; for a backup, a day)")
       ->take_last()
       ->check(CLI::Range(0.001, 86400.0));
 }
@@ -115,6 +127,7 @@ int Run(int argc, char** argv) {
   AddTokensCommand(&app, &context);
   AddErasureCommands(&app, &context);
   AddCertificateCommands(&app, &context);
+  AddAdminCommands(&app, &context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

@@ -1,8 +1,10 @@
 #include "client/cli/views.h"
 
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/bytes.h"
@@ -163,6 +165,20 @@ std::string KindName(v1::CertificateKind kind) {
 
 std::string TimeText(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
+}
+
+std::string DurationText(const google::protobuf::Duration& duration) {
+  return absl::FormatDuration(absl::Trunc(
+      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()), absl::Milliseconds(1)));
+}
+
+std::string BytesText(uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double amount = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
+  return absl::StrFormat("%.1f %s", amount, kUnits.at(unit));
 }
 
 }  // namespace expunge::cli

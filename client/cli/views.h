@@ -5,6 +5,9 @@
 #ifndef EXPUNGE_CLIENT_CLI_VIEWS_H_
 #define EXPUNGE_CLIENT_CLI_VIEWS_H_
 
+#include <google/protobuf/duration.pb.h>
+
+#include <cstdint>
 #include <string>
 
 #include "client/cli/context.h"
@@ -35,6 +38,10 @@ namespace expunge::cli {
 [[nodiscard]] std::string KindName(v1::CertificateKind kind);
 // RFC 3339 in UTC.
 [[nodiscard]] std::string TimeText(const google::protobuf::Timestamp& time);
+// "1m30.5s", to the millisecond.
+[[nodiscard]] std::string DurationText(const google::protobuf::Duration& duration);
+// "512 B", "1.5 GiB".
+[[nodiscard]] std::string BytesText(uint64_t bytes);
 
 }  // namespace expunge::cli
 

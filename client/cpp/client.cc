@@ -1,64 +1,15 @@
 #include "client/cpp/client.h"
 
-#include <google/protobuf/message.h>
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "base/error.h"
-#include "base/printable.h"
 #include "base/status_macros.h"
-#include "client/cpp/status.h"
+#include "client/cpp/call.h"
 
 namespace expunge::client {
 namespace {
-
-// A certificate of 10,000 tokens, or 10,000 readouts with their contributions, is larger than gRPC's default.
-constexpr int kMaxReceiveBytes = 128 << 20;
-
-// Refuses text that is not UTF-8, which the service could not even read.
-absl::Status CheckText(const google::protobuf::Message& message) {
-  const google::protobuf::Reflection* reflection = message.GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const auto* field : fields) {
-    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING) {
-        std::string scratch;
-        const std::string& text = field->is_repeated()
-                                      ? reflection->GetRepeatedStringReference(message, field, i, &scratch)
-                                      : reflection->GetStringReference(message, field, &scratch);
-        if (IsUtf8(text)) continue;
-        return MakeError(Reason::kNameMalformed, field->name(), absl::StrCat(field->name(), " is not UTF-8"));
-      }
-      if (field->type() != google::protobuf::FieldDescriptor::TYPE_MESSAGE) continue;
-      EXPUNGE_RETURN_IF_ERROR(CheckText(field->is_repeated()
-                                            ? reflection->GetRepeatedMessage(message, field, i)
-                                            : reflection->GetMessage(message, field)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// One unary call under a deadline.
-template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(absl::Duration timeout, Stub* stub,
-                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                              const Request& request) {
-  EXPUNGE_RETURN_IF_ERROR(CheckText(request));
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  Response response;
-  EXPUNGE_RETURN_IF_ERROR(FromGrpc(std::invoke(method, stub, &context, request, &response)));
-  return response;
-}
 
 // Calls `fetch` (sends *request, returns the response) and `take` for every page.
 template <typename Request, typename Fetch, typename Take>
@@ -77,11 +28,7 @@ absl::Status EachPage(Request* request, const Fetch& fetch, const Take& take) {
 }  // namespace
 
 Client::Client(const ClientOptions& options) : timeout_(options.timeout) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto channel =
-      grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+  const auto channel = MakeChannel(options.server);
   memories_ = v1::MemoryService::NewStub(channel);
   unlearning_ = v1::UnlearningService::NewStub(channel);
 }

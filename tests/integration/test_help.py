@@ -7,7 +7,8 @@ from harness import ProgramTest, binary, main
 COMMANDS = [
     [], ["memory"], ["memory", "create"], ["memory", "get"], ["memory", "list"], ["memory", "delete"], ["import"],
     ["read"], ["tokens"], ["delete"], ["purge"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
-    ["cert", "get"], ["cert", "list"], ["cert", "show"], ["cert", "verify"], ["cert", "keys"],
+    ["cert", "get"], ["cert", "list"], ["cert", "show"], ["cert", "verify"], ["cert", "keys"], ["backup"],
+    ["backup", "create"], ["server"], ["server", "status"],
 ]
 
 
@@ -22,7 +23,7 @@ class HelpTest(ProgramTest):
 
     def test_no_command_is_missing_from_the_list_above(self):
         listed = {tuple(command) for command in COMMANDS}
-        for command in ([], ["memory"], ["cert"]):
+        for command in ([], ["memory"], ["erasure"], ["cert"], ["backup"], ["server"]):
             text = self.expunge(*command, "--help").stdout
             for name in re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("Examples:")[0], re.MULTILINE):
                 self.assertIn((*command, name), listed)
@@ -40,7 +41,7 @@ class HelpTest(ProgramTest):
 
     def run_shell(self, line):
         from harness import run
-        return run("bash", "-c", line, env={"EXPUNGE_SERVER": "127.0.0.1:1"})
+        return run("bash", "-c", line, env={"EXPUNGE_SERVER": "127.0.0.1:1", "EXPUNGE_ADMIN": "127.0.0.1:1"})
 
     def test_exit_codes_are_documented(self):
         text = self.expunge("--help").stdout
@@ -57,6 +58,8 @@ class HelpTest(ProgramTest):
                                  (["--output", "xml", "memory", "list"], "--help"),
                                  (["--timeout", "0", "memory", "list"], "--help"),
                                  (["--server", "nowhere", "memory", "list"], "HOST:PORT"),
+                                 (["--admin", "/a.sock", "server", "status"], "unix:PATH"),
+                                 (["backup", "create", "--database", "/a"], "expunge backup create --help"),
                                  (["memory", "create", "m", "--key-dimension", "1", "--value-dimension", "1", "--gamma",
                                    "1", "--min-support", "2", "--box-bound", "0.5"], "expunge memory create --help")):
             with self.subTest(arguments=arguments):
