@@ -1,11 +1,8 @@
 #include "server/core/recovery.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,11 +12,10 @@
 #include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "server/core/digests.h"
 #include "server/core/handles.h"
+#include "server/core/load.h"
 #include "server/core/memory.h"
 #include "server/core/records.h"
-#include "solver/reference_solver.h"
 #include "storage/records.pb.h"
 
 namespace expunge::core {
@@ -46,20 +42,6 @@ absl::StatusOr<Records> ReadAll(const storage::SealedStore& store, Table table, 
   return records;
 }
 
-// The keys of the vault that records name.
-class LiveKeys {
- public:
-  // Returns: InvalidArgument if `key` is not under `parent`, or is another record's.
-  absl::Status Add(storage::KeyName key, storage::Slot parent) {
-    if (key.slot != 0 && key.parent == parent && slots_.insert(key.slot).second) return absl::OkStatus();
-    return absl::InvalidArgumentError("a record is sealed under a key that is not its own");
-  }
-  [[nodiscard]] std::vector<storage::Slot> All() const { return {slots_.begin(), slots_.end()}; }
-
- private:
-  std::set<storage::Slot> slots_;
-};
-
 absl::Status LoadSecret(Context* context, LiveKeys* live) {
   const absl::StatusOr<storage::OpenRecord> opened = context->store->Get(Table::kMeta, kSecretKey);
   storage::v1::SecretRecord record;
@@ -75,9 +57,8 @@ absl::Status LoadSecret(Context* context, LiveKeys* live) {
     return context->store->Commit(std::move(transaction), {}, &durable);
   }
   EXPUNGE_RETURN_IF_ERROR(opened.status());
-  const bool parsed = ParseRecord(*opened, &record);
-  const std::optional<Digest> secret = parsed ? DigestFromBytes(record.key()) : std::nullopt;
-  if (!secret.has_value() || !live->Add(opened->key, storage::kMasterSlot).ok()) {
+  const absl::StatusOr<Digest> secret = ReadSecret(*opened);
+  if (!secret.ok() || !live->Add(opened->key, storage::kMasterSlot).ok()) {
     return Corrupt("the store's secret is unreadable");
   }
   context->secret = *secret;
@@ -119,35 +100,18 @@ absl::StatusOr<CertificateLists> LoadTenants(Context* context, LiveKeys* live) {
   EXPUNGE_ASSIGN_OR_RETURN(const Records tenants, ReadAll(*context->store, Table::kMeta, kTenantPrefix));
   CertificateLists lists;
   for (const auto& [handle, opened] : tenants) {
-    storage::v1::TenantRecord record;
-    if (!ParseRecord(opened, &record) || !live->Add(opened.key, storage::kMasterSlot).ok()) {
+    const auto record = ReadTenant(context->secret, handle, opened);
+    if (!record.ok()) return Corrupt(std::string(record.status().message()));
+    if (!live->Add(opened.key, storage::kMasterSlot).ok()) {
       return Corrupt("a tenant's record is unreadable");
     }
-    const Digest expected = TenantHandle(context->secret, record.name());
-    if (AsView(expected) != handle) return Corrupt("a tenant's record is under a wrong key");
-    Tenant& tenant = context->tenants.FindOrAdd(record.name(), expected);
+    Tenant& tenant = context->tenants.FindOrAdd(record->name(), *DigestFromBytes(handle));
     const std::lock_guard lock(tenant.writer());
-    tenant.set_next_certificate(record.next_certificate());
+    tenant.set_next_certificate(record->next_certificate());
     tenant.set_key_slot(opened.key.slot);
     lists[handle].tenant = &tenant;
   }
   return lists;
-}
-
-absl::StatusOr<std::shared_ptr<const HeldToken>> LoadToken(const MemoryIdentity& memory,
-                                                           absl::string_view handle,
-                                                           const storage::OpenRecord& opened) {
-  storage::v1::TokenRecord record;
-  if (!ParseRecord(opened, &record)) return absl::InvalidArgumentError("a token's record is unreadable");
-  auto held = DecodeToken(memory, record, opened.key.slot);
-  WipeRecord(&record);
-  EXPUNGE_RETURN_IF_ERROR(held.status());
-  if (AsView((*held)->handle) != handle ||
-      (*held)->handle != TokenHandle(memory.audit_key, (*held)->token->id)) {
-    return absl::InvalidArgumentError("a token is under a wrong handle");
-  }
-  if ((*held)->commitment == ExpectedCommitment(memory, **held)) return held;
-  return absl::InvalidArgumentError("a token does not match its commitment");
 }
 
 absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdentity& memory,
@@ -156,81 +120,34 @@ absl::StatusOr<HeldTokens> LoadTokens(const Context& context, const MemoryIdenti
   absl::Status outcome;
   const auto visit = [&](absl::string_view key, const storage::OpenRecord& opened) {
     absl::StatusOr<std::shared_ptr<const HeldToken>> held =
-        LoadToken(memory, key.substr(sizeof(Digest)), opened);
+        ReadToken(memory, key.substr(sizeof(Digest)), opened);
     outcome = held.ok() ? live->Add(opened.key, tenant_key) : held.status();
     if (outcome.ok()) tokens.push_back(*std::move(held));
     return outcome.ok();
   };
   EXPUNGE_RETURN_IF_ERROR(context.store->Scan(Table::kTokens, AsView(memory.pseudonym), "", visit));
   EXPUNGE_RETURN_IF_ERROR(outcome);
-  std::sort(tokens.begin(), tokens.end(),
-            [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
+  SortTokens(&tokens);
   return tokens;
-}
-
-absl::Status CheckDigests(const MemoryView& view, const storage::v1::StateRecord& record) {
-  // They cover all that the fingerprint covers: every token by its commitment, and the rest as is.
-  if (AsView(view.summary().state_digest) != record.state_digest() ||
-      AsView(view.summary().token_root) != record.token_root() ||
-      AsView(view.summary().entries_root) != record.entries_root()) {
-    return absl::InvalidArgumentError("tokens and state do not match the stored digests");
-  }
-  return absl::OkStatus();
-}
-
-bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
-
-// Solves all again, by other code than changes use. The stored classes are where it starts, no more: whatever
-// it starts from, it proves what it ends with.
-absl::Status CheckBySolving(const MemoryView& view) {
-  const solver::MemoryState state = view.State();
-  solver::SolveOptions options;
-  options.proposal = state.solution.classes;
-  EXPUNGE_ASSIGN_OR_RETURN(const solver::Solution again,
-                           solver::SolveFromNothing(state.config, state.tokens, options));
-  const std::vector<HeldEntry> expected = EntriesOf(again);
-  const std::vector<HeldEntry>& stored = view.content().entries;
-  const bool same = SameBits(again.rho, view.content().rho) &&
-                    std::equal(stored.begin(), stored.end(), expected.begin(), expected.end(),
-                               [](const HeldEntry& a, const HeldEntry& b) {
-                                 return a.index == b.index && a.token_class == b.token_class &&
-                                        SameBits(a.weight, b.weight);
-                               });
-  if (same) return absl::OkStatus();
-  return absl::InvalidArgumentError("the stored state is not the canonical solution of its tokens");
 }
 
 // `key`: that of the memory's own record.
 absl::StatusOr<Snapshot> LoadView(const Context& context, const std::shared_ptr<const MemoryIdentity>& memory,
                                   storage::KeyName key, LiveKeys* live) {
   EXPUNGE_ASSIGN_OR_RETURN(const HeldTokens tokens, LoadTokens(context, *memory, key.parent, live));
-  if (!solver::ValidateRidge(memory->config, tokens.size()).ok()) {
-    return absl::InvalidArgumentError("it has more tokens than its ridge allows");
-  }
   const absl::StatusOr<storage::OpenRecord> opened =
       context.store->Get(Table::kStates, AsView(memory->pseudonym));
   if (absl::IsNotFound(opened.status())) return absl::InvalidArgumentError("its state is missing");
   EXPUNGE_RETURN_IF_ERROR(opened.status());
-  storage::v1::StateRecord record;
-  if (!ParseRecord(*opened, &record) || opened->key != key) {
-    return absl::InvalidArgumentError("its state is unreadable");
-  }
-  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, tokens));
-  auto view = std::make_shared<const MemoryView>(memory, record.epoch(), std::move(content));
-  EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
+  EXPUNGE_ASSIGN_OR_RETURN(Snapshot view, ReadState(memory, key, *opened, tokens));
   if (context.options.recover_by_solving) EXPUNGE_RETURN_IF_ERROR(CheckBySolving(*view));
   return view;
 }
 
 absl::Status LoadMemory(Context* context, absl::string_view pseudonym, const storage::OpenRecord& opened,
                         LiveKeys* live) {
-  storage::v1::MemoryRecord record;
-  if (!ParseRecord(opened, &record)) return absl::InvalidArgumentError("its record is unreadable");
-  EXPUNGE_ASSIGN_OR_RETURN(const DecodedMemory decoded, DecodeMemory(record));
+  EXPUNGE_ASSIGN_OR_RETURN(const DecodedMemory decoded, ReadMemory(pseudonym, opened));
   const MemoryIdentity& identity = *decoded.identity;
-  if (AsView(identity.pseudonym) != pseudonym) {
-    return absl::InvalidArgumentError("its record is under a wrong key");
-  }
   Tenant* tenant = context->tenants.Find(identity.tenant);
   if (tenant == nullptr) return absl::InvalidArgumentError("it belongs to no tenant");
   const std::lock_guard lock(tenant->writer());
