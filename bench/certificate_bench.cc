@@ -26,6 +26,7 @@ certificate::Statement MakeStatement(int64_t removed) {
   statement.software_version = "0.1.0";
   statement.software_commit = "0123456789abcdef0123456789abcdef01234567";
   statement.legal_basis = "GDPR Art. 17(1)(b)";
+  statement.master_key = "a master key from a file";
   statement.algorithm = {0.015625, 1e-6, "2/(2*s-1), s=5", 64, 64};
   statement.before.epoch = 7;
   statement.before.token_count = static_cast<uint64_t>(removed) + 1000;

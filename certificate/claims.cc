@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "absl/strings/str_cat.h"
+
 namespace expunge::certificate {
 namespace {
 
@@ -73,6 +75,14 @@ absl::string_view ExactnessBoundary() {
   return "The claim covers the memory's mathematical state (configuration, tokens, classes, weights, "
          "rho) and every answer computed from it. Of stored bytes it says nothing: after a removal, "
          "\"erasure\" does.";
+}
+
+std::string Custody(absl::string_view master_key) {
+  return absl::StrCat(
+      "Each token was sealed with XChaCha20-Poly1305 under a random key of its own, and the memory's state "
+      "under a random key that each removal replaces. These keys are in a key vault outside the database, "
+      "sealed under a key of the tenant, and that under ",
+      master_key, ".");
 }
 
 absl::Span<const absl::string_view> ResidualsOfDestroyedKeys() { return kResidualsOfDestroyedKeys; }

@@ -4,6 +4,8 @@
 #ifndef EXPUNGE_CERTIFICATE_CLAIMS_H_
 #define EXPUNGE_CERTIFICATE_CLAIMS_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "certificate/statement.h"
@@ -18,20 +20,18 @@ inline constexpr absl::string_view kSpec = "docs/math/canonical.md";
 inline constexpr absl::string_view kSpecVersion = "v1";
 inline constexpr absl::string_view kClaim = "BITWISE";
 inline constexpr absl::string_view kScope = "FULL_HISTORY";
-// The two stages of an erasure, each with its method, and who holds the keys.
+// The two stages of an erasure, each with its method.
 inline constexpr absl::string_view kKeyDestroyed = "KEY_DESTROYED";
 inline constexpr absl::string_view kKeyDestruction = "KEY_DESTRUCTION";
 inline constexpr absl::string_view kPhysicallyPurged = "PHYSICALLY_PURGED";
 inline constexpr absl::string_view kKeyDestructionAndFileRewrite = "KEY_DESTRUCTION_AND_FILE_REWRITE";
-inline constexpr absl::string_view kCustody =
-    "Each token was sealed with XChaCha20-Poly1305 under a random key of its own, and the memory's state "
-    "under a random key that each removal replaces. These keys are in a key vault outside the database, "
-    "sealed under a key of the tenant, and that under a master key from a file.";
 
 // Of the claim of exactness: the state compared with, the arithmetic that earns it, and its boundary.
 [[nodiscard]] absl::string_view ExactnessReference(Kind kind);
 [[nodiscard]] absl::string_view ExactnessArithmetic();
 [[nodiscard]] absl::string_view ExactnessBoundary();
+// Who holds the keys. `master_key`: Statement::master_key.
+[[nodiscard]] std::string Custody(absl::string_view master_key);
 // What may remain of removed tokens after each stage.
 [[nodiscard]] absl::Span<const absl::string_view> ResidualsOfDestroyedKeys();
 [[nodiscard]] absl::Span<const absl::string_view> ResidualsOfPurgedFiles();

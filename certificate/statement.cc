@@ -80,10 +80,10 @@ json Exactness(Kind kind) {
           {"boundary", TextField(ExactnessBoundary())}};
 }
 
-json Erasure() {
+json Erasure(const std::string& master_key) {
   return {{"method", TextField(kKeyDestruction)},
           {"stage", TextField(kKeyDestroyed)},
-          {"custody", TextField(kCustody)},
+          {"custody", Custody(master_key)},
           {"residuals", TextList(ResidualsOfDestroyedKeys())}};
 }
 
@@ -101,7 +101,7 @@ json Predicate(const Statement& statement) {
   predicate["before"] = State(statement.before);
   predicate["removed"] = Removed(statement.removed);
   predicate["removedCount"] = CountField(statement.removed.size());
-  predicate["erasure"] = Erasure();
+  predicate["erasure"] = Erasure(statement.master_key);
   return predicate;
 }
 

@@ -72,6 +72,9 @@ struct Statement {
   absl::Time received;
   std::string legal_basis;  // empty: not stated
   std::string nonce;        // kState: bytes chosen by the auditor
+  // Custody of the keys: from where the service has its master key, such as "a master key from a file".
+  // kState: not encoded.
+  std::string master_key;
   // Mathematics.
   Algorithm algorithm;
   StateSummary before;  // kState: not encoded
@@ -81,9 +84,9 @@ struct Statement {
 };
 
 // The exact payload bytes; removed tokens in ascending order of the commitment. Cost: O(r log r), r removed.
-// REQUIRES: software_*, legal_basis, box_bound are printable ASCII, all but legal_basis not empty; no double
-// is negative or NaN; times are in the years 0001 to 9999; counts add up. CheckPayload (check_payload.h)
-// refuses anything else.
+// REQUIRES: software_*, legal_basis, master_key, box_bound are printable ASCII, all but legal_basis not
+// empty; no double is negative or NaN; times are in the years 0001 to 9999; counts add up. CheckPayload
+// (check_payload.h) refuses anything else.
 [[nodiscard]] std::string EncodePayload(const Statement& statement);
 
 }  // namespace expunge::certificate

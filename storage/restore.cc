@@ -16,7 +16,6 @@
 #include "storage/directory.h"
 #include "storage/file_copy.h"
 #include "storage/key_vault.h"
-#include "storage/master_key.h"
 #include "storage/restore_marker.h"
 
 namespace expunge::storage {
@@ -84,8 +83,8 @@ absl::Status CopyHalf(const BackupManifest& manifest, const std::string& from, c
 }
 
 // A wrong master key is noticed while nothing is written yet.
-absl::Status CheckMasterKey(const std::string& vault_directory, const std::string& key_file) {
-  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, LoadMasterKey(key_file, /*may_create=*/false));
+absl::Status CheckMasterKey(const std::string& vault_directory, MasterKeyProvider* provider) {
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, provider->Load(/*may_create=*/false));
   return KeyVault::OpenForReading(vault_directory, std::move(master)).status();
 }
 
@@ -102,7 +101,7 @@ absl::StatusOr<BackupSummary> BeginRestore(const BackupPlaces& from, const Seale
   const SealedStoreOptions to = WithDefaults(options);
   EXPUNGE_ASSIGN_OR_RETURN(const BackupSummary summary, VerifyBackup(from));
   EXPUNGE_ASSIGN_OR_RETURN(const BackupPair pair, ReadManifests(from));
-  EXPUNGE_RETURN_IF_ERROR(CheckMasterKey(from.vault, to.master_key_file));
+  EXPUNGE_RETURN_IF_ERROR(CheckMasterKey(from.vault, to.master_key.get()));
   EXPUNGE_ASSIGN_OR_RETURN(const RestoreMarker marker, MarkerFor(to));
 
   EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(to.directory, /*create=*/true));

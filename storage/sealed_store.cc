@@ -12,7 +12,6 @@
 #include "base/status_macros.h"
 #include "storage/checkpoint.h"
 #include "storage/database_options.h"
-#include "storage/master_key.h"
 #include "storage/restore_marker.h"
 #include "storage/seal.h"
 
@@ -45,10 +44,9 @@ absl::Status Damaged(Table table) {
                                 " does not unseal: it is damaged, or stands in another's place"));
 }
 
-absl::StatusOr<std::unique_ptr<KeyVault>> OpenVault(const std::string& directory, const std::string& key_file,
-                                                    bool may_create) {
-  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, LoadMasterKey(key_file, may_create));
-  return KeyVault::Open(directory, std::move(master), may_create);
+absl::StatusOr<std::unique_ptr<KeyVault>> OpenVault(const SealedStoreOptions& options, bool may_create) {
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, options.master_key->Load(may_create));
+  return KeyVault::Open(options.vault_directory, std::move(master), may_create);
 }
 
 }  // namespace
@@ -57,13 +55,13 @@ SealedStoreOptions WithDefaults(SealedStoreOptions options) {
   const std::filesystem::path beside = std::filesystem::path(options.directory).parent_path();
   if (options.vault_directory.empty()) options.vault_directory = (beside / "vault").string();
   if (options.master_key_file.empty()) options.master_key_file = (beside / "master.key").string();
+  if (options.master_key == nullptr) options.master_key = MasterKeyInFile(options.master_key_file);
   return options;
 }
 
 absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStoreOptions& given) {
   const SealedStoreOptions options = WithDefaults(given);
   const std::string& vault_directory = options.vault_directory;
-  const std::string& key_file = options.master_key_file;
   // Before the vault, which an interrupted restore may have left in any state.
   if (!options.store.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(options.directory));
   if (options.store.read_only) return OpenForReading(options);
@@ -71,7 +69,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
   const bool vault_exists = std::filesystem::exists(vault_directory + "/keys", error);
   std::unique_ptr<KeyVault> vault;
   if (vault_exists) {
-    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(vault_directory, key_file, false));
+    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(options, false));
   }
   EXPUNGE_ASSIGN_OR_RETURN(auto database, Store::Open(options.directory, options.store));
   if (!vault_exists) {
@@ -81,7 +79,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
                        absl::StrCat("the key vault ", vault_directory,
                                     "/keys is missing, and without it no record can be read: restore it"));
     }
-    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(vault_directory, key_file, true));
+    EXPUNGE_ASSIGN_OR_RETURN(vault, OpenVault(options, true));
   }
   if (database->sequence() < vault->committed()) {
     return MakeError(Reason::kStorageCorrupt, "",

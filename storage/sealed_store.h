@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "base/secret.h"
 #include "storage/key_vault.h"
+#include "storage/master_key.h"
 #include "storage/store.h"
 
 namespace expunge::storage {
@@ -45,6 +46,7 @@ struct SealedStoreOptions {
   std::string vault_directory;  // empty: `directory` + "/../vault", beside it
   std::string master_key_file;  // empty: "master.key" beside the database's directory
   StoreOptions store;
+  std::shared_ptr<MasterKeyProvider> master_key = nullptr;  // null: the file
 };
 
 // With what an empty field stands for.

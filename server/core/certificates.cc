@@ -42,6 +42,7 @@ certificate::Statement MakeStatement(const CertificateOccasion& occasion, const 
   statement.received = occasion.received;
   statement.legal_basis = std::move(content.legal_basis);
   statement.nonce = std::move(content.nonce);
+  statement.master_key = occasion.master_key;
   statement.algorithm = {config.gamma, config.ridge, BoxBoundText(config.box), config.key_dimension,
                          config.value_dimension};
   statement.before = before.summary();

@@ -37,7 +37,8 @@ struct CertificateOccasion {
   const RequestIdentity& request;
   absl::Time received;
   absl::Time issued;
-  Chain chain;  // before this certificate
+  Chain chain;             // before this certificate
+  std::string master_key;  // storage::MasterKeyProvider::custody
 };
 
 // The statement of a change of `before` to a state with the summary `after`.

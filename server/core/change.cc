@@ -125,8 +125,9 @@ v1::Certificate Change::Issue(const MemoryView& before, const certificate::State
   record.set_memory_pseudonym(ToBytes(before.identity().pseudonym));
   record.set_create_time_unix_nanos(absl::ToUnixNanos(issued));
   if (content.kind != certificate::Kind::kState) record.set_stage(v1::ERASURE_STAGE_KEY_DESTROYED);
-  record.set_payload(certificate::EncodePayload(
-      MakeStatement({tenant_, request_, received_, issued, chain}, before, after, std::move(content))));
+  record.set_payload(certificate::EncodePayload(MakeStatement(
+      {tenant_, request_, received_, issued, chain, context_.store->options().master_key->custody()}, before,
+      after, std::move(content))));
   return AddCertificate(std::move(record), &chain);
 }
 

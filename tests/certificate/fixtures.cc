@@ -80,6 +80,7 @@ Statement FixedStatement(Kind kind) {
     return statement;
   }
   statement.legal_basis = "GDPR Art. 17(1)(b)";
+  statement.master_key = "a master key from a file";
   if (kind == Kind::kMemoryDeletion) {
     statement.before = FixedState("before", 41, 1, 1, 0);
     statement.after = EmptyState(42);

@@ -63,11 +63,17 @@ ServiceTest::ServiceTest()
 
 absl::Status ServiceTest::TryOpen() {
   Close();
-  auto store = storage::SealedStore::Open({directory_ / "data", "", "", store_options_});
+  auto store = storage::SealedStore::Open({directory_ / "data", "", "", store_options_, master_key_});
   if (!store.ok()) return store.status();
   store_ = store->get();
   auto service = Service::Open(
-      *std::move(store), key_, [this] { return now_; }, options_);
+      *std::move(store), key_,
+      [this] {
+        const absl::Time now = now_;
+        if (clock_step_ != absl::ZeroDuration()) now_ += clock_step_;
+        return now;
+      },
+      options_);
   if (!service.ok()) return service.status();
   service_ = *std::move(service);
   return absl::OkStatus();

@@ -74,8 +74,10 @@ class ServiceTest : public ::testing::Test {
   test_support::TemporaryDirectory directory_;
   certificate::SigningKey key_;
   absl::Time now_;
+  absl::Duration clock_step_;  // how far the clock goes on after each look at it
   ServiceOptions options_;
   storage::StoreOptions store_options_;
+  std::shared_ptr<storage::MasterKeyProvider> master_key_;  // null: a file
   std::unique_ptr<Service> service_;
   storage::SealedStore* store_ = nullptr;  // the service's
 };
