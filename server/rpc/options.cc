@@ -50,7 +50,8 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
                   "Where the keys of tokens are kept, best on another disk than backups of the data reach "
                   "[DATA-DIR/vault]");
   app->add_option("--master-key-file", server->master_key_file,
-                  "The key under which the vault lies; made at first start [DATA-DIR/master.key]");
+                  "The key under which the vault lies; made at first start [DATA-DIR/master.key; sealed by a "
+                  "token: DATA-DIR/master.key.p11]");
   app->add_option("--erase-bytes-within", raw->erase_bytes_within,
                   "Within which time the ciphertext of what was erased leaves all files, such as 90s or 15m")
       ->capture_default_str();
@@ -61,6 +62,18 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
       ->capture_default_str();
   app->add_flag("--allow-remote-plaintext", server->allow_remote_plaintext,
                 "Accept unencrypted calls from other machines: only on a network that you trust");
+}
+
+// Needs and excludes are checked where the options are used, as a configuration file may have them, too.
+void AddTokenOptions(CLI::App* app, TokenOptions* token) {
+  app->add_option("--master-key-module", token->module,
+                  "The PKCS#11 library of a token that seals the master key; the next three say how");
+  app->add_option("--master-key-token", token->label, "The token's label");
+  app->add_option("--master-key-label", token->key,
+                  "The label of the AES key in it; made at first start unless it is there")
+      ->capture_default_str();
+  app->add_option("--master-key-pin-file", token->pin_file,
+                  "The file (mode 0600) with the token's PIN, which is tried once at each start");
 }
 
 void AddLimitOptions(CLI::App* app, ServerOptions* server) {
@@ -126,6 +139,7 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
   RawText raw;
   try {
     AddServiceOptions(&app, &options.server, &raw);
+    AddTokenOptions(&app, &options.server.master_key_token);
     AddLimitOptions(&app, &options.server);
     AddProcessOptions(&app, &options, &raw);
     app.parse(argc, argv);

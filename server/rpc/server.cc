@@ -21,6 +21,7 @@
 #include "server/rpc/admin_address.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/services.h"
+#include "server/rpc/store_options.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::rpc {
@@ -63,11 +64,10 @@ absl::Status MakeDataDirectory(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& options, Clock clock) {
+  EXPUNGE_ASSIGN_OR_RETURN(const storage::SealedStoreOptions store_options, StoreOptionsFor(options));
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
-  EXPUNGE_ASSIGN_OR_RETURN(
-      auto store,
-      storage::SealedStore::Open({options.data_dir + "/db", options.vault_dir, options.master_key_file, {}}));
+  EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(store_options));
   const std::string key_file =
       options.key_file.empty() ? options.data_dir + "/signing_key.pem" : options.key_file;
   EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadOrCreate(key_file));

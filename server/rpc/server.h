@@ -15,6 +15,14 @@
 
 namespace expunge::rpc {
 
+// A PKCS#11 token that keeps the key under which the master key lies (storage/token_master_key.h).
+struct TokenOptions {
+  std::string module;  // empty: none; the master key lies in its file as it is
+  std::string label;
+  std::string key = "expunge-master";
+  std::string pin_file;
+};
+
 struct ServerOptions {
   std::string data_dir;                    // created (mode 0700) if it does not exist
   std::string address = "127.0.0.1:7420";  // port 0 picks a free one
@@ -31,7 +39,8 @@ struct ServerOptions {
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;  // of all memories (server/core/service.h)
   bool recover_by_solving = true;
   std::string vault_dir;        // empty: "vault" in the data directory
-  std::string master_key_file;  // empty: "master.key" in the data directory
+  std::string master_key_file;  // empty: "master.key", with a token "master.key.p11", in the data directory
+  TokenOptions master_key_token;
   // Within which time erased ciphertext leaves the files (server/core/service.h).
   std::chrono::milliseconds erase_bytes_within = std::chrono::minutes(15);
   bool allow_remote_plaintext = false;

@@ -38,6 +38,8 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_EQ(server.data_dir, "/d");
   EXPECT_EQ(server.address, "127.0.0.1:7420");
   EXPECT_EQ(server.key_file, "");
+  EXPECT_EQ(server.master_key_token.module, "");
+  EXPECT_EQ(server.master_key_token.key, "expunge-master");
   EXPECT_EQ(server.max_message_bytes, 64U << 20);
   EXPECT_EQ(server.max_queued, 256U);
   EXPECT_EQ(server.max_tokens_per_memory, 100'000U);
@@ -58,6 +60,16 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "[::1]:0",
                               "--key-file",
                               "/k",
+                              "--master-key-file",
+                              "/mk",
+                              "--master-key-module",
+                              "/m.so",
+                              "--master-key-token",
+                              "token",
+                              "--master-key-label",
+                              "label",
+                              "--master-key-pin-file",
+                              "/pin",
                               "--log-level",
                               "debug",
                               "--log-file",
@@ -81,6 +93,11 @@ TEST(OptionsTest, EveryFlagArrives) {
   const ProgramOptions& options = *outcome.options;
   EXPECT_EQ(options.server.address, "[::1]:0");
   EXPECT_EQ(options.server.key_file, "/k");
+  EXPECT_EQ(options.server.master_key_file, "/mk");
+  EXPECT_EQ(options.server.master_key_token.module, "/m.so");
+  EXPECT_EQ(options.server.master_key_token.label, "token");
+  EXPECT_EQ(options.server.master_key_token.key, "label");
+  EXPECT_EQ(options.server.master_key_token.pin_file, "/pin");
   EXPECT_EQ(options.log.level, LogLevel::kDebug);
   EXPECT_EQ(options.log.file, "/l");
   EXPECT_EQ(options.server.worker_threads, 3U);
