@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/durable_file.h"
 #include "base/status_macros.h"
@@ -28,7 +29,8 @@ absl::StatusOr<AdminAddress> SocketAddress(absl::string_view path) {
         "the path of the administration's socket has ", path.size(), " bytes, and a Unix socket's may have ",
         kMaxSocketPath, ": give a shorter one with --admin-address unix:PATH"));
   }
-  return AdminAddress{absl::StrCat(kUnix, path), std::string(path)};
+  // gRPC decodes what stands after a '%'.
+  return AdminAddress{absl::StrCat(kUnix, absl::StrReplaceAll(path, {{"%", "%25"}})), std::string(path)};
 }
 
 // Whether somebody accepts connections at this socket. Returns: Unavailable if that cannot be told.

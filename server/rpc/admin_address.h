@@ -21,7 +21,7 @@ inline constexpr size_t kMaxSocketPath = 107;
 inline constexpr absl::string_view kNoAdmin = "none";
 
 struct AdminAddress {
-  std::string listen;  // as gRPC takes it: "unix:PATH" or "host:port"
+  std::string listen;  // as gRPC takes it: "unix:PATH", escaped, or "host:port"
   std::string socket;  // PATH; empty for a port
 };
 

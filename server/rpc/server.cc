@@ -197,7 +197,7 @@ absl::Status Server::Impl::ListenForAdmin(const AdminAddress& address) {
                                                  " cannot be made: check that its folder exists and is "
                                                  "writable, or choose another --admin-address"));
     }
-    admin_address = address.listen;
+    admin_address = absl::StrCat("unix:", address.socket);
     return absl::OkStatus();
   }
   if (admin_server == nullptr) {

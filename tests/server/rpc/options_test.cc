@@ -37,6 +37,7 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   const ServerOptions& server = outcome.options->server;
   EXPECT_EQ(server.data_dir, "/d");
   EXPECT_EQ(server.address, "127.0.0.1:7420");
+  EXPECT_EQ(server.admin_address, "");
   EXPECT_EQ(server.key_file, "");
   EXPECT_EQ(server.master_key_token.module, "");
   EXPECT_EQ(server.master_key_token.key, "expunge-master");
@@ -58,6 +59,8 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "/d",
                               "--address",
                               "[::1]:0",
+                              "--admin-address",
+                              "unix:/a",
                               "--key-file",
                               "/k",
                               "--master-key-file",
@@ -92,6 +95,7 @@ TEST(OptionsTest, EveryFlagArrives) {
   ASSERT_TRUE(outcome.options.has_value()) << outcome.error;
   const ProgramOptions& options = *outcome.options;
   EXPECT_EQ(options.server.address, "[::1]:0");
+  EXPECT_EQ(options.server.admin_address, "unix:/a");
   EXPECT_EQ(options.server.key_file, "/k");
   EXPECT_EQ(options.server.master_key_file, "/mk");
   EXPECT_EQ(options.server.master_key_token.module, "/m.so");
@@ -138,9 +142,10 @@ TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
   EXPECT_FALSE(help.options.has_value());
   EXPECT_EQ(help.error, "");
   for (const char* text :
-       {"--data-dir", "--address", "--key-file", "--log-level", "--log-file", "--worker-threads",
-        "--max-message-bytes", "--max-queued", "--max-tokens-per-memory", "--max-solver-bytes", "--recover",
-        "--allow-remote-plaintext", "--port-file", "--version", "--config", "Examples:", "Exit codes:"}) {
+       {"--data-dir", "--address", "--admin-address", "--key-file", "--log-level", "--log-file",
+        "--worker-threads", "--max-message-bytes", "--max-queued", "--max-tokens-per-memory",
+        "--max-solver-bytes", "--recover", "--allow-remote-plaintext", "--port-file", "--version", "--config",
+        "Examples:", "Exit codes:"}) {
     EXPECT_THAT(help.output, HasSubstr(text));
   }
   const auto version = Parse({"--version"});
