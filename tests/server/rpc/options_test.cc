@@ -196,6 +196,8 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
   const ServerOptions& server = outcome.options->server;
   EXPECT_EQ(server.data_dir, "/var/lib/expunge");
   EXPECT_EQ(server.key_file, "/var/lib/expunge/signing_key.pem");
+  EXPECT_EQ(server.vault_dir, "/var/lib/expunge-vault");
+  EXPECT_EQ(server.admin_address, "unix:/var/lib/expunge/admin.sock");
   EXPECT_EQ(server.address, defaults.address);
   EXPECT_EQ(server.worker_threads, defaults.worker_threads);
   EXPECT_EQ(server.max_message_bytes, defaults.max_message_bytes);
@@ -209,9 +211,9 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
 
 TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
   const std::string text = test_support::ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
-  for (const char* key :
-       {"data-dir", "address", "key-file", "log-level", "log-file", "worker-threads", "max-message-bytes",
-        "max-queued", "max-tokens-per-memory", "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
+  for (const char* key : {"data-dir", "address", "admin-address", "vault-dir", "key-file", "log-level",
+                          "log-file", "worker-threads", "max-message-bytes", "max-queued",
+                          "max-tokens-per-memory", "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
     EXPECT_THAT(text, HasSubstr(std::string(key) + " = ")) << key;
   }
 }
