@@ -4,7 +4,8 @@
 // This version has no identities: whoever may connect may use every tenant. What it holds is the transport
 // rule: plain text only from this machine, unless the operator said otherwise. (The listener is bound to the
 // loopback by default as well; this check does not rely on it, because names such as "localhost" resolve to
-// whatever the machine says.)
+// whatever the machine says.) Administration, on a listener of its own, never has that word
+// (admin_address.h).
 #ifndef EXPUNGE_SERVER_RPC_AUTHORIZE_H_
 #define EXPUNGE_SERVER_RPC_AUTHORIZE_H_
 
