@@ -129,7 +129,16 @@ struct Store::Impl {
                                        ? rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &raw)
                                        : rocksdb::DB::Open(options, path, families, &handles, &raw);
     database.reset(raw);
-    return FromRocks(opened, "open the database");
+    EXPUNGE_RETURN_IF_ERROR(FromRocks(opened, "open the database"));
+    return read_only ? absl::OkStatus() : EndManifest();
+  }
+
+  // What DB::Open adds to the MANIFEST is a record for each table, and of one that is cut short among them
+  // the rest is taken for the whole: tables would be empty that are not. One change more begins a new
+  // MANIFEST (database_options.cc): the state, and a single record after it, without which it does not open.
+  absl::Status EndManifest() {
+    return FromRocks(database->SetOptions(handles.front(), {{"disable_auto_compactions", "false"}}),
+                     "write the MANIFEST");
   }
 
   [[nodiscard]] absl::Status CheckWritable() const {
