@@ -50,8 +50,8 @@ void CrashPoint(const char* name) {
 }
 
 bool Mutated(const char* name) {
-  static const std::string& mutation = *new std::string(Setting("EXPUNGE_MUTATION"));
-  return mutation == name;
+  static const std::string& mutations = *new std::string("," + Setting("EXPUNGE_MUTATION") + ",");
+  return mutations.find(std::string(",") + name + ",") != std::string::npos;
 }
 
 }  // namespace expunge

@@ -6,7 +6,7 @@
 //
 //   EXPUNGE_CRASH_AT=name     SIGKILL where the point `name` is passed; name:3 for the third time
 //   EXPUNGE_CRASH_TRACE=file  the name of every point that is passed is appended to the file
-//   EXPUNGE_MUTATION=name     the step `name` is left out: to show that a test notices
+//   EXPUNGE_MUTATION=a,b      the steps `a` and `b` are left out: to show that a test notices
 #ifndef EXPUNGE_BASE_FAULT_POINT_H_
 #define EXPUNGE_BASE_FAULT_POINT_H_
 

@@ -59,9 +59,13 @@ TEST_F(FaultPointTest, TheTraceHasEveryPointInOrder) {
   ::unlink(file.c_str());
 }
 
-TEST_F(FaultPointTest, AMutationIsTheNamedOneAlone) {
-  EXPECT_EQ(WEXITSTATUS(Child("EXPUNGE_MUTATION", "step")), kMutated);
-  EXPECT_EQ(WEXITSTATUS(Child("EXPUNGE_MUTATION", "another")), kSurvived);
+TEST_F(FaultPointTest, AMutationIsOneOfThoseNamed) {
+  for (const char* names : {"step", "another,step", "step,another"}) {
+    EXPECT_EQ(WEXITSTATUS(Child("EXPUNGE_MUTATION", names)), kMutated) << names;
+  }
+  for (const char* names : {"another", "steps", "ste", "", ",", "a step"}) {
+    EXPECT_EQ(WEXITSTATUS(Child("EXPUNGE_MUTATION", names)), kSurvived) << names;
+  }
 }
 
 }  // namespace
