@@ -150,7 +150,8 @@ TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
   }
   const auto version = Parse({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.output, testing::MatchesRegex("expunged [0-9]+\\.[0-9]+\\.[0-9]+ \\(.+\\)\n"));
+  EXPECT_THAT(version.output, testing::MatchesRegex(
+                                  "expunged [0-9]+\\.[0-9]+\\.[0-9]+ \\(.+\\)(, with fault points: .+)?\n"));
 }
 
 TEST_F(ConfigFileTest, IsReadAndTheCommandLineWins) {
