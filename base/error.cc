@@ -38,6 +38,7 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kTokenInSupport, "TOKEN_IN_SUPPORT", kFailedPrecondition},
     Entry{Reason::kMemoryEmpty, "MEMORY_EMPTY", kFailedPrecondition},
     Entry{Reason::kRequestIdReused, "REQUEST_ID_REUSED", kInvalidArgument},
+    Entry{Reason::kRequestLost, "REQUEST_LOST", kFailedPrecondition},
     Entry{Reason::kPageTokenInvalid, "PAGE_TOKEN_INVALID", kInvalidArgument},
     Entry{Reason::kPathInvalid, "PATH_INVALID", kInvalidArgument},
     Entry{Reason::kPathExists, "PATH_EXISTS", kAlreadyExists},

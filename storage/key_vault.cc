@@ -43,6 +43,17 @@ absl::Status SlotError(Slot slot, absl::string_view what) {
   return MakeError(Reason::kStorageCorrupt, "", absl::StrCat("slot ", slot, " of the key vault ", what));
 }
 
+// The beginning of `slots` that lies together in the file, and may be read at once.
+absl::Span<const Slot> FirstRun(absl::Span<const Slot> slots) {
+  size_t end = 1;
+  while (end < slots.size() && end < kReadSlots && slots[end] == slots[end - 1] + 1) ++end;
+  return slots.subspan(0, end);
+}
+
+absl::string_view PlaceAt(const SecretBytes& places, size_t index) {
+  return AsView(places).substr(index * vault::kPlaceBytes, vault::kPlaceBytes);
+}
+
 bool OutOfRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 }  // namespace
@@ -59,7 +70,10 @@ struct KeyVault::Impl {
         states(file->slots() + 1, State::kTaken) {}
 
   absl::StatusOr<SecretKey> ReadKey(Slot parent, const SecretKey& parent_key, Slot slot) const;
-  absl::StatusOr<SecretKey> Key(Slot parent, Slot slot);
+  absl::StatusOr<std::vector<SecretKey>> ReadKeys(Slot parent, const SecretKey& parent_key,
+                                                  absl::Span<const Slot> slots) const;
+  absl::StatusOr<SecretKey> KeyOfTenant(Slot slot);
+  absl::StatusOr<std::vector<SecretKey>> Keys(Slot parent, absl::Span<const Slot> slots);
   const SecretKey* FindParent(Slot parent) const;
   absl::StatusOr<const SecretKey*> LoadParent(Slot parent);
   void Forget(const std::vector<Doomed>& doomed);
@@ -95,12 +109,39 @@ struct KeyVault::Impl {
 // Reading.
 
 absl::StatusOr<SecretKey> KeyVault::Impl::ReadKey(Slot parent, const SecretKey& parent_key, Slot slot) const {
-  if (slot == kMasterSlot || slot > file->slots()) return SlotError(slot, "is not in its file");
-  EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes place, file->Read(slot, 1));
-  std::optional<SecretKey> key =
-      vault::DecodeSlot(file->header().id, slot, parent, parent_key, AsView(place));
-  if (key.has_value()) return *std::move(key);
-  return SlotError(slot, absl::StrCat("is damaged, or has no key under slot ", parent));
+  EXPUNGE_ASSIGN_OR_RETURN(std::vector<SecretKey> keys, ReadKeys(parent, parent_key, {&slot, 1}));
+  return std::move(keys.front());
+}
+
+absl::StatusOr<std::vector<SecretKey>> KeyVault::Impl::ReadKeys(Slot parent, const SecretKey& parent_key,
+                                                                absl::Span<const Slot> slots) const {
+  std::vector<Slot> sorted(slots.begin(), slots.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<SecretKey> keys(slots.size());
+  for (absl::Span<const Slot> rest = sorted; !rest.empty();) {
+    const absl::Span<const Slot> run = FirstRun(rest);
+    for (const Slot slot : {run.front(), run.back()}) {
+      if (slot == kMasterSlot || slot > file->slots()) return SlotError(slot, "is not in its file");
+    }
+    EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes places, file->Read(run.front(), run.size()));
+    for (size_t i = 0; i < run.size(); ++i) {
+      std::optional<SecretKey> key =
+          vault::DecodeSlot(file->header().id, run[i], parent, parent_key, PlaceAt(places, i));
+      if (!key.has_value()) {
+        return SlotError(run[i], absl::StrCat("is damaged, or has no key under slot ", parent));
+      }
+      keys[static_cast<size_t>(&run[i] - sorted.data())] = *std::move(key);
+    }
+    rest.remove_prefix(run.size());
+  }
+  // From the order in the file to that which was asked for.
+  std::vector<SecretKey> asked;
+  asked.reserve(slots.size());
+  for (const Slot slot : slots) {
+    asked.push_back(std::move(
+        keys[static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), slot) - sorted.begin())]));
+  }
+  return asked;
 }
 
 const SecretKey* KeyVault::Impl::FindParent(Slot parent) const {
@@ -126,14 +167,30 @@ void KeyVault::Impl::Forget(const std::vector<Doomed>& doomed) {
   }
 }
 
-absl::StatusOr<SecretKey> KeyVault::Impl::Key(Slot parent, Slot slot) {
+// A copy of one that is kept unsealed.
+absl::StatusOr<SecretKey> KeyVault::Impl::KeyOfTenant(Slot slot) {
+  const auto copy = [](const SecretKey& key) {
+    SecretKey made;
+    std::copy_n(key.data(), SecretKey::kBytes, made.data());
+    return made;
+  };
   {
     const std::shared_lock lock(parents_changing);
-    if (const SecretKey* const key = FindParent(parent); key != nullptr) return ReadKey(parent, *key, slot);
+    if (const auto found = parents.find(slot); found != parents.end()) return copy(*found->second);
+  }
+  const std::unique_lock lock(parents_changing);
+  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const key, LoadParent(slot));
+  return copy(*key);
+}
+
+absl::StatusOr<std::vector<SecretKey>> KeyVault::Impl::Keys(Slot parent, absl::Span<const Slot> slots) {
+  {
+    const std::shared_lock lock(parents_changing);
+    if (const SecretKey* const key = FindParent(parent); key != nullptr) return ReadKeys(parent, *key, slots);
   }
   const std::unique_lock lock(parents_changing);
   EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const key, LoadParent(parent));
-  return ReadKey(parent, *key, slot);
+  return ReadKeys(parent, *key, slots);
 }
 
 // Changes: with `changing` held.
@@ -216,17 +273,15 @@ absl::StatusOr<std::vector<Slot>> KeyVault::Impl::MarkDoomed(absl::Span<const Sl
 absl::StatusOr<std::vector<Doomed>> KeyVault::Impl::WithParents(const std::vector<Slot>& slots) const {
   std::vector<Doomed> doomed;
   doomed.reserve(slots.size());
-  for (size_t begin = 0; begin < slots.size();) {
-    size_t end = begin + 1;
-    while (end < slots.size() && end - begin < kReadSlots && slots[end] == slots[end - 1] + 1) ++end;
-    EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes places, file->Read(slots[begin], end - begin));
-    for (size_t i = begin; i < end; ++i) {
-      const absl::string_view place =
-          AsView(places).substr((i - begin) * vault::kPlaceBytes, vault::kPlaceBytes);
+  for (absl::Span<const Slot> rest = slots; !rest.empty();) {
+    const absl::Span<const Slot> run = FirstRun(rest);
+    EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes places, file->Read(run.front(), run.size()));
+    for (size_t i = 0; i < run.size(); ++i) {
+      const absl::string_view place = PlaceAt(places, i);
       // A slot as its own parent: none.
-      doomed.push_back({slots[i], vault::IsEmpty(place) ? slots[i] : vault::ParentOf(place), nullptr});
+      doomed.push_back({run[i], vault::IsEmpty(place) ? run[i] : vault::ParentOf(place), nullptr});
     }
-    begin = end;
+    rest.remove_prefix(run.size());
   }
   return doomed;
 }
@@ -303,7 +358,7 @@ absl::StatusOr<std::vector<Doomed>> KeyVault::Impl::ScanForDead(const std::vecto
     EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes places, file->Read(first, count));
     for (size_t i = 0; i < count; ++i) {
       const Slot slot = first + i;
-      const absl::string_view place = AsView(places).substr(i * vault::kPlaceBytes, vault::kPlaceBytes);
+      const absl::string_view place = PlaceAt(places, i);
       const bool empty = vault::IsEmpty(place);
       const Slot parent = vault::ParentOf(place);
       if (!live[slot]) {
@@ -354,7 +409,15 @@ absl::StatusOr<std::vector<Slot>> KeyVault::Take(Slot parent, size_t count) {
   return slots;
 }
 
-absl::StatusOr<SecretKey> KeyVault::Key(Slot parent, Slot slot) const { return impl_->Key(parent, slot); }
+absl::StatusOr<SecretKey> KeyVault::Key(Slot parent, Slot slot) const {
+  if (parent == kMasterSlot) return impl_->KeyOfTenant(slot);
+  EXPUNGE_ASSIGN_OR_RETURN(std::vector<SecretKey> keys, impl_->Keys(parent, {&slot, 1}));
+  return std::move(keys.front());
+}
+
+absl::StatusOr<std::vector<SecretKey>> KeyVault::Keys(Slot parent, absl::Span<const Slot> slots) const {
+  return impl_->Keys(parent, slots);
+}
 
 absl::Status KeyVault::Destroy(absl::Span<const Slot> slots, uint64_t committed) {
   const std::lock_guard lock(impl_->changing);

@@ -49,6 +49,23 @@ absl::StatusOr<std::unique_ptr<KeyVault>> OpenVault(const SealedStoreOptions& op
   return KeyVault::Open(options.vault_directory, std::move(master), may_create);
 }
 
+std::string SealWith(const SecretKey& secret, Table table, absl::string_view record_key, KeyName key,
+                     absl::string_view record) {
+  std::string value = NameBytes(key);
+  if (Mutated("seal")) {
+    value.append(record.data(), record.size());
+  } else {
+    value += Seal(secret, AssociatedData(table, record_key, key), record);
+  }
+  return value;
+}
+
+SecretBytes Serialize(const google::protobuf::MessageLite& message) {
+  SecretBytes record(message.ByteSizeLong());
+  message.SerializeToArray(record.data(), static_cast<int>(record.size()));
+  return record;
+}
+
 }  // namespace
 
 SealedStoreOptions WithDefaults(SealedStoreOptions options) {
@@ -91,7 +108,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
 }
 
 absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::OpenForReading(const SealedStoreOptions& options) {
-  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, LoadMasterKey(options.master_key_file, /*may_create=*/false));
+  EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, options.master_key->Load(/*may_create=*/false));
   EXPUNGE_ASSIGN_OR_RETURN(auto vault, KeyVault::OpenForReading(options.vault_directory, std::move(master)));
   EXPUNGE_ASSIGN_OR_RETURN(auto database, Store::Open(options.directory, options.store));
   return std::unique_ptr<SealedStore>(new SealedStore(options, std::move(database), std::move(vault)));
@@ -99,21 +116,23 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::OpenForReading(const S
 
 absl::StatusOr<std::string> SealedStore::SealValue(Table table, absl::string_view record_key, KeyName key,
                                                    absl::string_view record) const {
-  std::string value = NameBytes(key);
-  if (key == KeyName{} || Mutated("seal")) {
+  if (key == KeyName{}) {
+    std::string value = NameBytes(key);
     value.append(record.data(), record.size());
     return value;
   }
   EXPUNGE_ASSIGN_OR_RETURN(const SecretKey secret, vault_->Key(key.parent, key.slot));
-  value += Seal(secret, AssociatedData(table, record_key, key), record);
-  return value;
+  return SealWith(secret, table, record_key, key, record);
 }
 
 absl::StatusOr<std::string> SealedStore::SealMessage(Table table, absl::string_view record_key, KeyName key,
                                                      const google::protobuf::MessageLite& message) const {
-  SecretBytes record(message.ByteSizeLong());
-  message.SerializeToArray(record.data(), static_cast<int>(record.size()));
-  return SealValue(table, record_key, key, AsView(record));
+  return SealValue(table, record_key, key, AsView(Serialize(message)));
+}
+
+std::string SealedStore::SealMessageWith(const SecretKey& secret, Table table, absl::string_view record_key,
+                                         KeyName key, const google::protobuf::MessageLite& message) {
+  return SealWith(secret, table, record_key, key, AsView(Serialize(message)));
 }
 
 absl::Status SealedStore::Put(Table table, absl::string_view record_key, KeyName key,

@@ -99,6 +99,10 @@ class SealedStore {
   [[nodiscard]] absl::StatusOr<std::string> SealMessage(Table table, absl::string_view record_key,
                                                         KeyName key,
                                                         const google::protobuf::MessageLite& message) const;
+  // As SealMessage, under a key that the caller has from the vault.
+  [[nodiscard]] static std::string SealMessageWith(const SecretKey& secret, Table table,
+                                                   absl::string_view record_key, KeyName key,
+                                                   const google::protobuf::MessageLite& message);
   // Opens such a value, wherever it was kept. Returns: as Get, but for NotFound.
   [[nodiscard]] absl::StatusOr<OpenRecord> OpenValue(Table table, absl::string_view record_key,
                                                      absl::string_view value) const;

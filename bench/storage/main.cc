@@ -28,6 +28,7 @@
 #include "bench/results.h"
 #include "certificate/signing_key.h"
 #include "server/core/service.h"
+#include "storage/records.pb.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::bench {
@@ -214,15 +215,21 @@ class Bench {
   absl::Status SealingShare(int count) {
     const double add_ms = rows_.back().median_ms;
     std::vector<double> times;
-    const std::string record(static_cast<size_t>(kDimension) * 16 + 200, 'r');
+    storage::v1::TokenRecord record;
+    record.set_key(std::string(static_cast<size_t>(kDimension) * 8, 'k'));
+    record.set_value(std::string(static_cast<size_t>(kDimension) * 8, 'v'));
+    record.set_salt(std::string(200, 's'));
     EXPUNGE_ASSIGN_OR_RETURN(const auto tenant, store_->vault().Take(storage::kMasterSlot, 1));
     for (int repetition = 0; repetition < arguments_.repetitions; ++repetition) {
       const auto start = SteadyClock::now();
       EXPUNGE_ASSIGN_OR_RETURN(const auto slots,
                                store_->vault().Take(tenant.front(), static_cast<size_t>(count)));
-      for (const storage::Slot slot : slots) {
-        EXPUNGE_RETURN_IF_ERROR(
-            store_->SealValue(storage::Table::kTokens, "key", {tenant.front(), slot}, record).status());
+      EXPUNGE_ASSIGN_OR_RETURN(const auto keys, store_->vault().Keys(tenant.front(), slots));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        sealed_bytes_ +=
+            storage::SealedStore::SealMessageWith(keys[i], storage::Table::kTokens, std::string(64, 'k'),
+                                                  {tenant.front(), slots[i]}, record)
+                .size();
       }
       times.push_back(Seconds(SteadyClock::now() - start).count() * 1e3);
     }
@@ -250,6 +257,7 @@ class Bench {
   int next_ = 0;
   std::vector<Row> rows_;
   double sealing_share_ = 0;
+  size_t sealed_bytes_ = 0;
   double bytes_before_ = 0;
   double bytes_after_ = 0;
 };

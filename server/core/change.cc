@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/fault_point.h"
 #include "base/hash.h"
@@ -125,6 +126,7 @@ v1::Certificate Change::Issue(const MemoryView& before, const certificate::State
   record.set_memory_pseudonym(ToBytes(before.identity().pseudonym));
   record.set_create_time_unix_nanos(absl::ToUnixNanos(issued));
   if (content.kind != certificate::Kind::kState) record.set_stage(v1::ERASURE_STAGE_KEY_DESTROYED);
+  if (request_.has_id) record.set_request(ToBytes(request_.handle));
   record.set_payload(certificate::EncodePayload(MakeStatement(
       {tenant_, request_, received_, issued, chain, context_.store->options().master_key->custody()}, before,
       after, std::move(content))));
@@ -156,6 +158,7 @@ absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRec
   record.set_create_time_unix_nanos(absl::ToUnixNanos(issued));
   record.set_stage(v1::ERASURE_STAGE_PHYSICALLY_PURGED);
   record.set_completes(number);
+  record.clear_request();
   record.set_payload(*payload);
   AddCertificate(std::move(record), &chain);
   return absl::OkStatus();
@@ -163,6 +166,24 @@ absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRec
 
 void Change::PutErasure(uint64_t first_certificate, storage::v1::ErasureRecord erasure) {
   erasures_[first_certificate] = std::move(erasure);
+}
+
+void Change::Reissue(uint64_t number, storage::v1::CertificateRecord record) {
+  const Snapshot memory = tenant_.Find(record.memory());
+  if (memory != nullptr && AsView(memory->identity().pseudonym) == record.memory_pseudonym()) {
+    ChainOf(memory->shared_identity()) = {record.sequence() + 1, Sha256(record.payload())};
+  }
+  next_certificate_ = number + 1;
+  certificates_[number] = std::move(record);
+}
+
+void Change::PutAnswer(absl::string_view request_handle, storage::v1::RequestRecord record) {
+  answers_[std::string(request_handle)] = std::move(record);
+}
+
+void Change::Renumber(const Snapshot& renumbered) {
+  ChainOf(renumbered->shared_identity());
+  snapshots_[renumbered->identity().memory] = renumbered;
 }
 
 // ---- Commit. ----
@@ -199,13 +220,17 @@ absl::Status Change::SealTokens() {
       transaction_.Delete(Table::kTokens, TokenKey(pseudonym, held->handle));
       destroyed_.push_back(held->key_slot);
     }
-    for (const auto& held : change.added) {
-      storage::v1::TokenRecord record = EncodeToken(*held);
-      const absl::Status sealed =
-          context_.store->Put(Table::kTokens, TokenKey(pseudonym, held->handle),
-                              {tenant_.key_slot(), held->key_slot}, record, &transaction_);
+    std::vector<storage::Slot> slots;
+    for (const auto& held : change.added) slots.push_back(held->key_slot);
+    EXPUNGE_ASSIGN_OR_RETURN(const auto keys, context_.store->vault().Keys(tenant_.key_slot(), slots));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const HeldToken& held = *change.added[i];
+      storage::v1::TokenRecord record = EncodeToken(held);
+      const std::string record_key = TokenKey(pseudonym, held.handle);
+      transaction_.Put(Table::kTokens, record_key,
+                       storage::SealedStore::SealMessageWith(keys[i], Table::kTokens, record_key,
+                                                             {tenant_.key_slot(), slots[i]}, record));
       WipeRecord(&record);
-      EXPUNGE_RETURN_IF_ERROR(sealed);
     }
   }
   return absl::OkStatus();
@@ -240,10 +265,17 @@ absl::Status Change::SealTenant() {
   EXPUNGE_RETURN_IF_ERROR(
       context_.store->Put(Table::kMeta, TenantKey(tenant_.handle()), TenantKeyName(), tenant, &transaction_));
   for (const auto& [number, record] : certificates_) {
-    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kCertificates,
-                                                CertificateKey(tenant_.handle(), number), TenantKeyName(),
-                                                record, &transaction_));
+    EXPUNGE_RETURN_IF_ERROR(
+        PutInLedger(Table::kCertificates, CertificateKey(tenant_.handle(), number), record));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Change::PutInLedger(Table table, std::string key, const google::protobuf::MessageLite& record) {
+  EXPUNGE_ASSIGN_OR_RETURN(std::string value,
+                           context_.store->SealMessage(table, key, TenantKeyName(), record));
+  transaction_.Put(table, key, value);
+  if (context_.ledger_copy != nullptr) ledger_.records.push_back({table, std::move(key), std::move(value)});
   return absl::OkStatus();
 }
 
@@ -252,32 +284,48 @@ absl::Status Change::SealLedger() {
   for (const auto& [number, record] : certificates_) {
     if (Erases(record)) erasure.add_certificates(number);
   }
-  if (erasure.certificates_size() > 0) {
+  // One that is carried out again has its entry.
+  if (erasure.certificates_size() > 0 && erasures_.count(erasure.certificates(0)) == 0) {
     erasure.set_create_time_unix_nanos(absl::ToUnixNanos(context_.clock()));
+    std::set<std::string> requests;
     for (const TokenChange& change : token_changes_) {
       for (const auto& held : change.removed) {
         erasure.add_tokens(TokenKey(change.memory->pseudonym, held->handle));
+        if (!held->added_by.empty()) requests.insert(held->added_by);
       }
     }
+    for (const std::string& request : requests) erasure.add_requests(request);
     for (const Snapshot& memory : gone_) erasure.add_memories(ToBytes(memory->identity().pseudonym));
     erasures_[erasure.certificates(0)] = std::move(erasure);
   }
   for (const auto& [first, record] : erasures_) {
-    EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kErasures, ErasureKey(tenant_.handle(), first),
-                                                TenantKeyName(), record, &transaction_));
+    EXPUNGE_RETURN_IF_ERROR(PutInLedger(Table::kErasures, ErasureKey(tenant_.handle(), first), record));
   }
   return absl::OkStatus();
 }
 
-absl::Status Change::SealAnswer(const google::protobuf::Message& answer, absl::string_view memory_pseudonym) {
-  if (!request_.has_id) return absl::OkStatus();
-  storage::v1::RequestRecord record;
-  record.set_method(request_.method);
-  record.set_body_mac(ToBytes(request_.body_mac));
-  record.set_response(answer.SerializeAsString());
-  record.set_memory_pseudonym(std::string(memory_pseudonym));
-  return context_.store->Put(Table::kRequests, RequestKey(tenant_.handle(), request_.handle), TenantKeyName(),
-                             record, &transaction_);
+// What every change that issued certificates leaves outside the database.
+absl::Status Change::CopyLedger() {
+  if (context_.ledger_copy == nullptr || certificates_.empty()) return absl::OkStatus();
+  ledger_.tenant = tenant_.handle();
+  return context_.ledger_copy->Append(ledger_);
+}
+
+absl::Status Change::SealAnswers(const google::protobuf::Message& answer,
+                                 absl::string_view memory_pseudonym) {
+  if (request_.has_id) {
+    storage::v1::RequestRecord record;
+    record.set_method(request_.method);
+    record.set_body_mac(ToBytes(request_.body_mac));
+    record.set_response(answer.SerializeAsString());
+    record.set_memory_pseudonym(std::string(memory_pseudonym));
+    PutAnswer(AsView(request_.handle), std::move(record));
+  }
+  for (const auto& [request, record] : answers_) {
+    EXPUNGE_RETURN_IF_ERROR(
+        PutInLedger(Table::kRequests, absl::StrCat(AsView(tenant_.handle()), request), record));
+  }
+  return absl::OkStatus();
 }
 
 void Change::Publish() {
@@ -309,7 +357,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(SealMemories());
   EXPUNGE_RETURN_IF_ERROR(SealTenant());
   EXPUNGE_RETURN_IF_ERROR(SealLedger());
-  EXPUNGE_RETURN_IF_ERROR(SealAnswer(answer, memory_pseudonym));
+  EXPUNGE_RETURN_IF_ERROR(SealAnswers(answer, memory_pseudonym));
   bool durable = false;
   absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
   if (!durable) return committed;
@@ -322,6 +370,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
     }
   }
   EXPUNGE_RETURN_IF_ERROR(committed);
+  EXPUNGE_RETURN_IF_ERROR(CopyLedger());
   tenant_.Release();
   CrashPoint("commit.released");
   return absl::OkStatus();
@@ -333,7 +382,8 @@ void Change::Seal(v1::Certificate* certificate) const {
 }
 
 absl::Status CheckWritable(const Context& context) {
-  if (context.store->writable()) return absl::OkStatus();
+  const bool copied = context.ledger_copy == nullptr || context.ledger_copy->writable();
+  if (context.store->writable() && copied) return absl::OkStatus();
   return MakeError(Reason::kStorageFailed, "",
                    "an earlier write failed: the data is read-only until the server is restarted");
 }

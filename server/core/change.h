@@ -49,15 +49,24 @@ class Change {
   // Adds the certificate of stage PHYSICALLY_PURGED that completes the tenant's certificate `number`.
   // Returns: kStorageCorrupt if `first` is none that can be completed; errors of the store.
   [[nodiscard]] absl::Status Complete(uint64_t number, const storage::v1::CertificateRecord& first);
-  // Rewrites an entry of the deletion ledger.
+  // Writes an entry of the deletion ledger: one that has changed, or is carried out again.
   void PutErasure(uint64_t first_certificate, storage::v1::ErasureRecord erasure);
+
+  // For carrying out again what a ledger copy reports (restore.h): a certificate that was issued then, and an
+  // answer that was given then, as they were. REQUIRES: `number` is the tenant's next.
+  void Reissue(uint64_t number, storage::v1::CertificateRecord record);
+  void PutAnswer(absl::string_view request_handle, storage::v1::RequestRecord record);
+  // The memory's state as it is, under another number. REQUIRES: the same tokens.
+  void Renumber(const Snapshot& renumbered);
 
   // Writes the batch, with `answer` for the request id if there is one; makes the change visible; destroys
   // the keys of what is gone; and releases the certificates.
   // `memory_pseudonym`: what the request's record keeps for retries of Add; else empty.
-  // Cost: one fsync, and a second one if anything was erased; one more when the pool of keys has run out.
-  // Returns: kStorageFailed; kInternal if a payload would not verify. After an error in destroying keys the
-  // change is durable, and its certificates are withheld until a restart has finished it.
+  // Cost: one fsync, and a second one if anything was erased; one for the ledger's copy, if there is one and
+  // a certificate was issued; one more when the pool of keys has run out.
+  // Returns: kStorageFailed; kInternal if a payload would not verify. After an error in destroying keys, or
+  // of the ledger's copy, the change is durable, and its certificates are withheld until a restart has
+  // finished it.
   [[nodiscard]] absl::Status Commit(const google::protobuf::Message& answer,
                                     absl::string_view memory_pseudonym = "");
 
@@ -81,8 +90,12 @@ class Change {
   [[nodiscard]] absl::Status SealMemories();
   [[nodiscard]] absl::Status SealTenant();
   [[nodiscard]] absl::Status SealLedger();
-  [[nodiscard]] absl::Status SealAnswer(const google::protobuf::Message& answer,
-                                        absl::string_view memory_pseudonym);
+  [[nodiscard]] absl::Status SealAnswers(const google::protobuf::Message& answer,
+                                         absl::string_view memory_pseudonym);
+  // Seals a record under the tenant's key, and notes it for the ledger's copy.
+  [[nodiscard]] absl::Status PutInLedger(storage::Table table, std::string key,
+                                         const google::protobuf::MessageLite& record);
+  [[nodiscard]] absl::Status CopyLedger();
   void Publish();
   [[nodiscard]] storage::KeyName TenantKeyName() const { return {storage::kMasterSlot, tenant_.key_slot()}; }
 
@@ -107,7 +120,9 @@ class Change {
   uint64_t solver_bytes_ = 0;
   std::vector<Snapshot> gone_;
   std::map<uint64_t, storage::v1::CertificateRecord> certificates_;
-  std::map<uint64_t, storage::v1::ErasureRecord> erasures_;  // of earlier changes
+  std::map<uint64_t, storage::v1::ErasureRecord> erasures_;
+  std::map<std::string, storage::v1::RequestRecord> answers_;  // by the request's handle
+  storage::LedgerEntry ledger_;                                // what the copy gets
 };
 
 // Returns: kStorageFailed if an earlier write failed, so that no work is done in vain, and no certificate is

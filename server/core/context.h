@@ -13,6 +13,7 @@
 #include "server/core/pending_erasures.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
+#include "storage/ledger_copy.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::core {
@@ -37,6 +38,8 @@ struct Context {
   const std::unique_ptr<LiveSolvers> solvers;
   Digest secret{};  // the key of handles and pseudonyms (handles.h)
   TenantRegistry tenants;
+  // Where the deletion ledger is copied to; null: nowhere.
+  std::unique_ptr<storage::LedgerCopy> ledger_copy;
   // Whose bytes may still be in files.
   const std::unique_ptr<PendingErasures> erasures = std::make_unique<PendingErasures>();
 };

@@ -35,6 +35,8 @@ Digest PageMac(const Digest& secret, absl::string_view query, absl::string_view 
   return KeyedHash(secret, {"expunge page v1", query, last});
 }
 
+Digest LedgerOwner(const Digest& secret) { return KeyedHash(secret, {"expunge ledger owner v1"}); }
+
 std::string ToBytes(const Digest& digest) { return {digest.begin(), digest.end()}; }
 
 std::string TenantKey(const Digest& tenant_handle) {

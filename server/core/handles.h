@@ -24,6 +24,9 @@ inline constexpr absl::string_view kTenantPrefix = "tenant/";
 // Seals the content of a page token.
 [[nodiscard]] Digest PageMac(const Digest& secret, absl::string_view query, absl::string_view last);
 
+// Names the store in copies of its deletion ledger.
+[[nodiscard]] Digest LedgerOwner(const Digest& secret);
+
 [[nodiscard]] std::string ToBytes(const Digest& digest);
 [[nodiscard]] std::string TenantKey(const Digest& tenant_handle);
 [[nodiscard]] std::string TokenKey(const Digest& memory_pseudonym, const Digest& token_handle);

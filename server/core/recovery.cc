@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "server/core/handles.h"
+#include "server/core/ledger.h"
 #include "server/core/load.h"
 #include "server/core/memory.h"
 #include "server/core/records.h"
@@ -261,6 +262,7 @@ absl::Status Recover(Context* context) {
   EXPUNGE_RETURN_IF_ERROR(CheckNoStrays(*context, memories));
   EXPUNGE_RETURN_IF_ERROR(LoadErasures(*context));
   EXPUNGE_RETURN_IF_ERROR(CheckCertificates(*context, std::move(lists)));
+  EXPUNGE_RETURN_IF_ERROR(OpenLedgerCopy(context));
   CrashPoint("start.checked");
   // All is read and agrees. What a crash left of a deletion is finished before anything is served.
   return context->store->vault().RetainOnly(live.All(), context->store->database().sequence());

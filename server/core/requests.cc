@@ -71,6 +71,11 @@ absl::StatusOr<std::optional<storage::v1::RequestRecord>> FindAnswer(const Conte
   if (!ParseRecord(*opened, &record)) {
     return MakeError(Reason::kStorageCorrupt, "", "a remembered request is unreadable");
   }
+  if (record.lost()) {
+    return MakeError(Reason::kRequestLost, "request_id",
+                     "this request was carried out before a backup was restored, and its result is lost: see "
+                     "what the memory holds, and choose a new request_id for what is missing");
+  }
   if (record.method() != request.method || record.body_mac() != ToBytes(request.body_mac)) {
     return MakeError(Reason::kRequestIdReused, "request_id",
                      "this request_id was used for another request; choose a new one");

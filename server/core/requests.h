@@ -39,7 +39,8 @@ struct RequestIdentity {
                                               const google::protobuf::Message& request);
 
 // The record of this request; nullopt if it has no id, or that is new.
-// Returns: kRequestIdReused if the id was used with another method or body; errors of the store.
+// Returns: kRequestIdReused if the id was used with another method or body; kRequestLost; errors of the
+// store.
 [[nodiscard]] absl::StatusOr<std::optional<storage::v1::RequestRecord>> FindAnswer(
     const Context& context, const Tenant& tenant, const RequestIdentity& request);
 

@@ -34,6 +34,9 @@ struct ServiceOptions {
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;
   // Start-up solves every memory again from nothing and compares all bits; false: only hashes what is stored.
   bool recover_by_solving = true;
+  // A file outside the database that the deletion ledger is copied to, before certificates are released
+  // (storage/ledger_copy.h); empty: none.
+  std::string ledger_copy_file;
   // Within which time the ciphertext of what was erased leaves the database's files; an attempt begins when
   // the oldest has waited for half of it. Zero: only EraseBytes does it.
   std::chrono::milliseconds erase_bytes_within{0};

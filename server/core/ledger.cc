@@ -1,0 +1,142 @@
+#include "server/core/ledger.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "server/core/handles.h"
+#include "server/core/records.h"
+#include "storage/records.pb.h"
+
+namespace expunge::core {
+namespace {
+
+using storage::LedgerEntry;
+using storage::LedgerRecord;
+using storage::Table;
+
+absl::Status Unreadable() {
+  return MakeError(Reason::kStorageCorrupt, "", "an entry of the deletion ledger is unreadable");
+}
+
+// A tenant's latest certificate in the copy.
+struct Latest {
+  uint64_t number = 0;
+  Digest sealed_sha256{};
+};
+using LatestByTenant = std::map<Digest, Latest>;
+
+void NoteLatest(const LedgerEntry& entry, LatestByTenant* latest) {
+  for (const LedgerRecord& record : entry.records) {
+    if (record.table != Table::kCertificates) continue;
+    (*latest)[entry.tenant] = {CertificateNumber(record.key), Sha256(record.value)};
+  }
+}
+
+absl::Status Ahead() {
+  return absl::FailedPreconditionError(
+      "the copy of the deletion ledger reports what the database lacks: the database is an older copy, and "
+      "would bring back what was deleted. Restore it with `expunged restore`; after a restore, or for "
+      "another "
+      "data directory, begin a new file");
+}
+
+// The copy may lack the last changes, but must not report any that the database doesn't have.
+absl::Status CheckNotAhead(const Context& context, const LatestByTenant& latest) {
+  for (const auto& [tenant, last] : latest) {
+    const auto sealed =
+        context.store->database().Get(Table::kCertificates, CertificateKey(tenant, last.number));
+    if (absl::IsNotFound(sealed.status())) return Ahead();
+    EXPUNGE_RETURN_IF_ERROR(sealed.status());
+    if (Sha256(*sealed) != last.sealed_sha256) return Ahead();
+  }
+  return absl::OkStatus();
+}
+
+// The deletions of one tenant, as they are stored, by each certificate that belongs to them.
+using ErasuresByCertificate = std::map<uint64_t, std::shared_ptr<const LedgerRecord>>;
+
+absl::StatusOr<ErasuresByCertificate> ReadErasures(const storage::SealedStore& store,
+                                                   const storage::Store& database, const Digest& tenant) {
+  ErasuresByCertificate erasures;
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, absl::string_view value) {
+    const auto opened = store.OpenValue(Table::kErasures, key, value);
+    storage::v1::ErasureRecord erasure;
+    outcome = opened.status();
+    if (outcome.ok() && !ParseRecord(*opened, &erasure)) outcome = Unreadable();
+    const auto record = std::make_shared<const LedgerRecord>(
+        LedgerRecord{Table::kErasures, std::string(key), std::string(value)});
+    for (const uint64_t number : erasure.certificates()) erasures[number] = record;
+    return outcome.ok();
+  };
+  EXPUNGE_RETURN_IF_ERROR(database.Scan(Table::kErasures, AsView(tenant), "", visit));
+  EXPUNGE_RETURN_IF_ERROR(outcome);
+  return erasures;
+}
+
+// The entry of the certificate in `key` and `value`.
+absl::StatusOr<LedgerEntry> EntryOf(const storage::SealedStore& store, const storage::Store& database,
+                                    const Digest& tenant, const ErasuresByCertificate& erasures,
+                                    absl::string_view key, absl::string_view value) {
+  EXPUNGE_ASSIGN_OR_RETURN(const auto opened, store.OpenValue(Table::kCertificates, key, value));
+  storage::v1::CertificateRecord certificate;
+  if (!ParseRecord(opened, &certificate)) return Unreadable();
+  LedgerEntry entry{tenant, {{Table::kCertificates, std::string(key), std::string(value)}}};
+  const uint64_t number = certificate.completes() > 0 ? certificate.completes() : CertificateNumber(key);
+  const auto erasure = erasures.find(number);
+  if (erasure != erasures.end()) entry.records.push_back(*erasure->second);
+  if (certificate.request().empty()) return entry;
+  std::string request = absl::StrCat(AsView(tenant), certificate.request());
+  EXPUNGE_ASSIGN_OR_RETURN(std::string answer, database.Get(Table::kRequests, request));
+  entry.records.push_back({Table::kRequests, std::move(request), std::move(answer)});
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LedgerEntry>> LedgerSince(const storage::SealedStore& store,
+                                                     const storage::Store& database, const Digest& tenant,
+                                                     uint64_t first) {
+  EXPUNGE_ASSIGN_OR_RETURN(const ErasuresByCertificate erasures, ReadErasures(store, database, tenant));
+  std::vector<LedgerEntry> entries;
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, absl::string_view value) {
+    absl::StatusOr<LedgerEntry> entry = EntryOf(store, database, tenant, erasures, key, value);
+    outcome = entry.status();
+    if (outcome.ok()) entries.push_back(*std::move(entry));
+    return outcome.ok();
+  };
+  EXPUNGE_RETURN_IF_ERROR(
+      database.Scan(Table::kCertificates, AsView(tenant), CertificateKey(tenant, first), visit));
+  EXPUNGE_RETURN_IF_ERROR(outcome);
+  return entries;
+}
+
+absl::Status OpenLedgerCopy(Context* context) {
+  if (context->options.ledger_copy_file.empty()) return absl::OkStatus();
+  LatestByTenant latest;
+  EXPUNGE_ASSIGN_OR_RETURN(
+      auto copy, storage::LedgerCopy::Open(context->options.ledger_copy_file, LedgerOwner(context->secret),
+                                           [&latest](const LedgerEntry& entry) {
+                                             NoteLatest(entry, &latest);
+                                             return true;
+                                           }));
+  EXPUNGE_RETURN_IF_ERROR(CheckNotAhead(*context, latest));
+  for (Tenant* tenant : context->tenants.All()) {
+    EXPUNGE_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> missing,
+                             LedgerSince(*context->store, context->store->database(), tenant->handle(),
+                                         latest[tenant->handle()].number + 1));
+    for (const LedgerEntry& entry : missing) EXPUNGE_RETURN_IF_ERROR(copy->Append(entry));
+  }
+  context->ledger_copy = std::move(copy);
+  return absl::OkStatus();
+}
+
+}  // namespace expunge::core

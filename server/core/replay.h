@@ -1,0 +1,24 @@
+// Carrying out again what a deletion ledger reports since a backup (restore.h).
+#ifndef EXPUNGE_SERVER_CORE_REPLAY_H_
+#define EXPUNGE_SERVER_CORE_REPLAY_H_
+
+#include "absl/status/status.h"
+#include "server/core/context.h"
+#include "server/core/restore.h"
+#include "storage/ledger_copy.h"
+
+namespace expunge::core {
+
+// One entry, as one durable change. Entries of a tenant must come in the order of its certificates; those
+// that the database has already are passed over. Counts into `report`.
+// Returns: FailedPrecondition if certificates before the entry's are missing; kStorageCorrupt if a record of
+// it does not unseal or parse; as Change::Commit.
+[[nodiscard]] absl::Status Replay(const Context& context, const storage::LedgerEntry& entry,
+                                  RestoreReport* report);
+
+// Gives every memory an epoch of the next range. Returns: as Change::Commit.
+[[nodiscard]] absl::Status BeginEpochs(const Context& context);
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_REPLAY_H_

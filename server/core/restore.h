@@ -1,0 +1,52 @@
+// Restoring a backup: the copy, and then every deletion since, carried out again, before anything is served.
+//
+// The deletions since come from a copy of the ledger (storage/ledger_copy.h), or from the database that the
+// backup replaces, if it can still be read. Each is one change: its tokens go, with their keys; the memory's
+// state is solved anew; its certificates are those that were issued then, in their places of the chain. At
+// the end every memory's epoch begins a new range (2^32 above), so that no number names two states; and the
+// files are rewritten, so that none of the restored ones holds what was deleted.
+//
+// What was added since the backup is lost. A retry of an Add that brought what was deleted since is refused
+// (kRequestLost).
+#ifndef EXPUNGE_SERVER_CORE_RESTORE_H_
+#define EXPUNGE_SERVER_CORE_RESTORE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "certificate/signing_key.h"
+#include "storage/backup.h"
+#include "storage/sealed_store.h"
+
+namespace expunge::core {
+
+struct RestoreOptions {
+  storage::BackupPlaces backup;
+  storage::SealedStoreOptions to;
+  // Where deletions since the backup are found, one of the two; both empty: nowhere, so that what was deleted
+  // since the backup comes back.
+  std::string ledger_copy_file;
+  std::string replaced_database;  // the directory of a database
+};
+
+struct RestoreReport {
+  storage::BackupSummary backup;
+  uint64_t certificates = 0;     // issued since the backup, and in their places again
+  uint64_t deletions = 0;        // carried out again
+  uint64_t deleted_tokens = 0;   // in the backup, and gone now; those of whole memories, too
+  uint64_t skipped_entries = 0;  // of tenants that the backup doesn't know: nothing of theirs is in it
+};
+
+// Restores into an empty place, and leaves a directory that may be served; after a crash or an error it may
+// not, and the call is to be repeated. Cost: the backup is read twice and written once; one solve a memory;
+// one step for each deletion; the database is rewritten once.
+// Returns: as BeginRestore; as LedgerCopy::Open; FailedPrecondition if the ledger begins after the backup, so
+// that deletions are missing; DataLoss (kStorageCorrupt) if the backup, or the ledger, contradicts itself.
+[[nodiscard]] absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options,
+                                                    certificate::SigningKey key, const Clock& clock);
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_RESTORE_H_
