@@ -88,6 +88,28 @@ TEST_F(TokenStoreTest, AStartThatIsRefusedTouchesNothing) {
   ExpectRefusal(OnToken("data"), "data", "no AES key");
 }
 
+// The master key is in no backup: whoever restores one has the sealed file, and the token.
+TEST_F(TokenStoreTest, ABackupIsRestoredWithTheSealedFileAndTheTokenAlone) {
+  Fill("data");
+  {
+    const auto store = OpenSealed(OnToken("data"));
+    ASSERT_NE(store, nullptr);
+    MustBackUp(*store, PlacesUnder(directory_.path()));
+  }
+  EXPECT_EQ(BeginRestore(PlacesUnder(directory_.path()), OnToken("new")).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "new/db"));
+  std::filesystem::create_directory(directory_ / "new");
+  std::filesystem::copy_file(directory_ / "data/master.key.p11", directory_ / "new/master.key.p11");
+  const auto begun = BeginRestore(PlacesUnder(directory_.path()), OnToken("new"));
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  ASSERT_TRUE(FinishRestore(OnToken("new")).ok());
+  const auto store = OpenSealed(OnToken("new"));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(ContentOf(*store).size(), 3U);
+  ExpectWhole(*store);
+}
+
 TEST_F(TokenStoreTest, TwoDirectoriesOfOneTokenHaveMasterKeysOfTheirOwn) {
   Fill("first");
   Fill("second");
