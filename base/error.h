@@ -34,6 +34,7 @@ enum class Reason {
   kTokenInSupport,      // FAILED_PRECONDITION  the token carries weight, or the state depends on it
   kMemoryEmpty,         // FAILED_PRECONDITION  a readout of a memory without tokens
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
+  kRequestLost,         // FAILED_PRECONDITION  carried out before a restore, which lost its result
   kPageTokenInvalid,    // INVALID_ARGUMENT
   kPathInvalid,         // INVALID_ARGUMENT     not absolute, without a folder, or among what is backed up
   kPathExists,          // ALREADY_EXISTS       there is something at a place that is to be made
