@@ -66,7 +66,7 @@ rocksdb::ColumnFamilyOptions FamilyOptions() {
 
 rocksdb::WriteOptions CommitOptions() {
   rocksdb::WriteOptions options;
-  options.sync = true;
+  options.sync = !Mutated("commit.sync");
   options.disableWAL = false;
   return options;
 }

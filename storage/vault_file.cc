@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "storage/directory.h"
@@ -100,6 +101,7 @@ int File::WriteHeader(const Header& header, const SecretKey& master) {
 
 int File::Sync(bool grown) {
   ++syncs_;
+  if (!grown && Mutated("vault.sync_overwritten")) return 0;
   return (grown ? ::fsync(file_.get()) : ::fdatasync(file_.get())) == 0 ? 0 : errno;
 }
 
