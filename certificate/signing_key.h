@@ -40,6 +40,8 @@ class SigningKey {
   // Returns: PermissionDenied if others than the owner may read an existing file (the message says how to fix
   // it); InvalidArgument, NotFound, Unavailable for anything else that stands in the way.
   [[nodiscard]] static absl::StatusOr<SigningKey> LoadOrCreate(const std::string& path);
+  // The same without making one. Returns: NotFound if there is none.
+  [[nodiscard]] static absl::StatusOr<SigningKey> LoadExisting(const std::string& path);
 
   [[nodiscard]] PublicKey Public() const;
   // 64 bytes; the same for the same message.

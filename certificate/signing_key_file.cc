@@ -51,12 +51,18 @@ absl::Status CheckFolder(const std::string& path) {
 
 }  // namespace
 
+absl::StatusOr<SigningKey> SigningKey::LoadExisting(const std::string& path) {
+  // O_NONBLOCK: a FIFO must not hold up the start.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.ok()) return Load(file, path);
+  if (errno != ENOENT) return SystemError(errno, "open", path);
+  return absl::NotFoundError(absl::StrCat("the signing key ", path, " is missing"));
+}
+
 absl::StatusOr<SigningKey> SigningKey::LoadOrCreate(const std::string& path) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // O_NONBLOCK: a FIFO must not hold up the start.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (file.ok()) return Load(file, path);
-    if (errno != ENOENT) return SystemError(errno, "open", path);
+    absl::StatusOr<SigningKey> existing = LoadExisting(path);
+    if (!absl::IsNotFound(existing.status())) return existing;
     EXPUNGE_RETURN_IF_ERROR(CheckFolder(path));
     SigningKey key = Generate();
     std::string pem = PrivatePem(key.key_.get());

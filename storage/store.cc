@@ -1,6 +1,7 @@
 #include "storage/store.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/write_batch.h>
 
 #include <atomic>
@@ -256,8 +257,20 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Store::BeginCheckpoint() {
   return Checkpoint::Begin(*impl_->database, impl_->handles, impl_->directory, std::move(no_erasure));
 }
 
-absl::Status Store::VerifyChecksums() const {
-  return FromRocks(impl_->database->VerifyChecksum(LookupOptions()), "verify the checksums of the database");
+std::vector<absl::Status> Store::CheckTableFiles() const {
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  impl_->database->GetLiveFilesMetaData(&tables);
+  std::vector<absl::Status> errors;
+  for (const rocksdb::LiveFileMetaData& table : tables) {
+    const rocksdb::Options options(rocksdb::DBOptions(impl_->database->GetDBOptions()), FamilyOptions());
+    rocksdb::SstFileReader reader(options);
+    rocksdb::Status status = reader.Open(absl::StrCat(table.directory, "/", table.relative_filename));
+    if (status.ok()) status = reader.VerifyChecksum(LookupOptions());
+    if (status.ok()) continue;
+    errors.push_back(FromRocks(status, absl::StrCat("read the file ", table.relative_filename,
+                                                    " of the table ", table.column_family_name)));
+  }
+  return errors;
 }
 
 bool Store::writable() const { return !impl_->failed && !impl_->read_only; }

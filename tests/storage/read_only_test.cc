@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "storage/checkpoint.h"
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using test_support::TreeState;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ReadOnlyTest : public ::testing::Test {
  protected:
@@ -56,7 +58,7 @@ TEST_F(ReadOnlyTest, SeesEverythingAndChangesNotAByte) {
     ASSERT_NE(store, nullptr);
     EXPECT_EQ(ContentOf(*store), content_);
     EXPECT_EQ(store->database().sequence(), sequence_);
-    EXPECT_TRUE(store->database().VerifyChecksums().ok());
+    EXPECT_THAT(store->database().CheckTableFiles(), IsEmpty());
     EXPECT_FALSE(store->writable());
     EXPECT_EQ(TreeState(directory_.path()), before);
   }
@@ -134,9 +136,10 @@ TEST_F(ReadOnlyTest, NamesADamagedTable) {
   }
   const auto store = OpenStore(live_.directory, reading_.store);
   ASSERT_NE(store, nullptr);
-  const absl::Status status = store->VerifyChecksums();
-  EXPECT_EQ(GetReason(status), Reason::kStorageCorrupt) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(fs::path(hits[0].file).filename().string()));
+  const std::vector<absl::Status> errors = store->CheckTableFiles();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(GetReason(errors[0]), Reason::kStorageCorrupt) << errors[0];
+  EXPECT_THAT(std::string(errors[0].message()), HasSubstr(fs::path(hits[0].file).filename().string()));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "server/core/vectors.h"
 #include "storage/records.pb.h"
 #include "tests/server/core/service_fixture.h"
+#include "tests/server/core/store_edit.h"
 #include "tests/storage/failing_env.h"
 
 namespace expunge::core {
@@ -25,37 +26,6 @@ using storage::Table;
 using ::testing::HasSubstr;
 
 void FlipClass(std::string* classes) { classes->front() = classes->front() == 'S' ? 'E' : 'S'; }
-
-// Changes records behind the service's back. Each is sealed under the key under which a record of this place,
-// or else of its table, was last seen.
-class Edit {
- public:
-  using Names = std::map<std::pair<int, std::string>, storage::KeyName>;
-  Edit(storage::SealedStore* store, const Names& names) : store_(store), names_(names) {}
-
-  void Put(Table table, const std::string& key, const std::string& record) {
-    auto name = names_.find({static_cast<int>(table), key});
-    if (name == names_.end()) name = names_.lower_bound({static_cast<int>(table), ""});
-    ASSERT_NE(name, names_.end());
-    const auto value = store_->SealValue(table, key, name->second, record);
-    ASSERT_TRUE(value.ok()) << value.status();
-    PutRaw(table, key, *value);
-  }
-  void PutRaw(Table table, const std::string& key, const std::string& value) {
-    transaction_.Put(table, key, value);
-  }
-  void Delete(Table table, const std::string& key) { transaction_.Delete(table, key); }
-
-  absl::Status Commit() {
-    bool durable = false;
-    return store_->Commit(std::move(transaction_), {}, &durable);
-  }
-
- private:
-  storage::SealedStore* store_;
-  const Names& names_;
-  storage::Transaction transaction_;
-};
 
 class RecoveryTest : public ServiceTest {
  protected:
