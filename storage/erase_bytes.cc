@@ -250,9 +250,7 @@ absl::Status EraseDeletedBytes(rocksdb::DB& database, Families families) {
   const absl::Time deadline = absl::Now() + kPatience;
   for (;;) {
     EXPUNGE_ASSIGN_OR_RETURN(const std::string remaining, RemoveObsoleteFiles(database, boundaries));
-    if (remaining.empty()) {
-      return Mutated("erase.sync_directory") ? absl::OkStatus() : SyncDirectory(database);
-    }
+    if (remaining.empty()) return SyncDirectory(database);
     if (absl::Now() >= deadline) {
       return MakeError(Reason::kStorageFailed, "",
                        absl::StrCat("a file that must go is still there (", remaining,

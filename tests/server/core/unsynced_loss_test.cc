@@ -195,15 +195,22 @@ class RandomUnsyncedLossTest : public UnsyncedLossTest {
     return envelopes;
   }
 
-  // What is stored of the tokens, in one string each: the place of the key, and what is sealed under it.
-  std::set<std::pair<std::string, std::string>> Stored() {
+  // What is stored of a token.
+  struct StoredToken {
+    std::string place;  // of its key, in the vault
+    std::string name;   // of its record
+    std::string sealed;
+    friend auto operator<=>(const StoredToken&, const StoredToken&) = default;
+  };
+
+  std::set<StoredToken> Stored() {
     const std::string vault = ReadWholeFile(VaultPath());
-    std::set<std::pair<std::string, std::string>> stored;
+    std::set<StoredToken> stored;
     for (const auto& [place, value] : DumpRaw()) {
       if (static_cast<storage::Table>(place.first) != storage::Table::kTokens) continue;
       uint64_t slot = 0;
       for (size_t i = 16; i-- > 8;) slot = slot << 8 | static_cast<unsigned char>(value[i]);
-      stored.emplace(vault.substr(slot * kPlaceBytes, kPlaceBytes), value.substr(16));
+      stored.insert({vault.substr(slot * kPlaceBytes, kPlaceBytes), place.second, value.substr(16)});
     }
     return stored;
   }
@@ -282,10 +289,13 @@ class RandomUnsyncedLossTest : public UnsyncedLossTest {
   void CheckGone() {
     const std::string vault = ReadWholeFile(VaultPath());
     for (size_t i = 0; i < gone_.size(); ++i) {
-      EXPECT_EQ(vault.find(gone_[i].first.substr(8, 72)), std::string::npos) << "a destroyed key is back";
+      EXPECT_EQ(vault.find(gone_[i].place.substr(8, 72)), std::string::npos) << "a destroyed key is back";
     }
     std::vector<test_support::Pattern> erased;
-    for (size_t i = 0; i < erased_; ++i) erased.push_back({std::to_string(i), gone_[i].second});
+    for (size_t i = 0; i < erased_; ++i) {
+      erased.push_back({"sealed", gone_[i].sealed});
+      erased.push_back({"name", gone_[i].name});
+    }
     EXPECT_THAT(test_support::SearchFiles(directory_ / "data", erased), ::testing::IsEmpty());
   }
 
@@ -314,6 +324,7 @@ class RandomUnsyncedLossTest : public UnsyncedLossTest {
   void Restart() {
     for (int again = 0;; ++again) {
       Crash(static_cast<Left>(Upto(2)), &random_);
+      CheckGone();  // no start is needed for this
       if (again < 3 && Upto(2) == 0) StopAt(1 + Upto(40));
       const absl::Status opened = TryOpen();
       if (disk_.stopped()) {
@@ -337,8 +348,8 @@ class RandomUnsyncedLossTest : public UnsyncedLossTest {
   std::map<std::string, Held> living_;
   std::optional<Call> pending_;
   std::vector<std::pair<Call, std::vector<std::string>>> answered_;
-  std::set<std::pair<std::string, std::string>> before_;  // Stored() before the latest call
-  std::vector<std::pair<std::string, std::string>> gone_;
+  std::set<StoredToken> before_;  // Stored() before the latest call
+  std::vector<StoredToken> gone_;
   size_t erased_ = 0;  // so many of gone_ are in no file
 };
 
@@ -377,6 +388,32 @@ TEST_F(RandomUnsyncedLossTest, NothingAcknowledgedIsLostAndNothingDeletedReturns
 }
 
 // ---- Every step. ----
+
+// With the deleted records in tables, and their keys at the tables' ends, which the MANIFEST names.
+TEST_F(UnsyncedLossTest, BytesThatWereErasedStayGone) {
+  std::mt19937 random(1);
+  Open();
+  Create("cells");
+  Add(kMemory, MakePoints("a", 6));
+  std::vector<test_support::Pattern> tokens;
+  for (const auto& [place, value] : DumpRaw()) {
+    if (static_cast<storage::Table>(place.first) != storage::Table::kTokens) continue;
+    tokens.push_back({"name", place.second});
+    tokens.push_back({"sealed", value.substr(16)});
+  }
+  EXPECT_EQ(tokens.size(), 12U);
+  Delete(kMemory, {"a0"});
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  Delete(kMemory, {"a1", "a2", "a3", "a4", "a5"});
+  Crash(Left::kNothing, &random);
+  EXPECT_FALSE(test_support::SearchFiles(directory_ / "data", tokens).empty()) << "the control finds them";
+  Open();
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  Crash(Left::kNothing, &random);
+  EXPECT_THAT(test_support::SearchFiles(directory_ / "data", tokens), ::testing::IsEmpty());
+  Open();
+  EXPECT_EQ(Full(kMemory).token_count(), 0U);
+}
 
 TEST_F(UnsyncedLossTest, TheFirstStartOfAllCanStopAtAnyStep) {
   const uint64_t stride = FromEnvironment("EXPUNGE_EVERY_STEP", 0) == 0 ? 8 : 1;
