@@ -1,6 +1,7 @@
-// One flipped bit, or a cut, at sampled places of every file of a data directory. A start refuses, or a call
-// reports damage, or everything is served as it was. Nothing is ever served that was not stored, and what was
-// acknowledged is missing only where the newest log was cut behind the last change that the vault has seen.
+// One flipped bit, or a cut, at sampled places of every file of a data directory; or the file removed. A
+// start refuses, or a call reports damage, or everything is served as it was. Nothing is ever served that was
+// not stored, and what was acknowledged is missing only where the newest log was cut, or removed, behind the
+// last change that the vault has seen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -273,7 +274,8 @@ class DamageTest : public ::testing::Test {
   Outcome Error(const fs::path& file, const absl::Status& status, Outcome outcome) {
     messages_[KindOf(file)].insert(std::string(status.message()));
     EXPECT_THAT(status.code(), AnyOf(absl::StatusCode::kDataLoss, absl::StatusCode::kFailedPrecondition,
-                                     absl::StatusCode::kInvalidArgument, absl::StatusCode::kUnavailable))
+                                     absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound,
+                                     absl::StatusCode::kUnavailable))
         << file << ": " << status;
     EXPECT_THAT(std::string(status.message()),
                 AnyOf(HasSubstr("database"), HasSubstr("vault"), HasSubstr("master key"), HasSubstr("table"),
@@ -302,6 +304,7 @@ class DamageTest : public ::testing::Test {
         cuts.insert(cuts.end(), records.begin(), records.end());
       }
       for (const uintmax_t left : cuts) Cut(file, left, size);
+      Count(file, "removed", Try(file, [](const fs::path& path) { fs::remove(path); }));
     }
     Print();
   }
