@@ -24,6 +24,11 @@ MUTANTS = (
     ("vault.overwrite", "test_memory.py", None, "self.assertGreaterEqual(len(destroyed), 2,"),
     ("vault.overwrite", "server/core/core_test", "ByteErasureTest.CiphertextLeavesTheFilesAndTheKeysGoBefore",
      "EXPECT_EQ(changed, 2U)"),
+    ("vault.sync_overwritten", "server/core/core_unsynced_loss_test",
+     "RandomUnsyncedLossTest.NothingAcknowledgedIsLostAndNothingDeletedReturns", "EXPECT_EQ(vault.find("),
+    # The vault has seen more than the database has.
+    ("commit.sync", "server/core/core_unsynced_loss_test",
+     "RandomUnsyncedLossTest.NothingAcknowledgedIsLostAndNothingDeletedReturns", "ASSERT_TRUE(opened.ok())"),
     # The program itself sees that an old table is still there, and makes no claim.
     ("erase.force_last_level", "test_canary.py", None, "self.assertLess(time.monotonic(), end,"),
     ("erase.force_last_level", "server/core/core_test",
@@ -38,7 +43,7 @@ class Verdict:
 
     def __init__(self, script, case, mutation):
         settings = {name: value for name, value in os.environ.items() if name == "EXPUNGE_BIN" or not name.startswith("EXPUNGE_")}
-        settings["EXPUNGE_PATIENCE_S"] = "15" if mutation else "60"
+        settings.update({"EXPUNGE_PATIENCE_S": "15" if mutation else "60", "EXPUNGE_POWER_FAILURES": "15"})
         if mutation:
             settings["EXPUNGE_MUTATION"] = mutation
         if case is None:
