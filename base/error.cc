@@ -49,6 +49,7 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kMessageTooLarge, "MESSAGE_TOO_LARGE", kResourceExhausted},
     Entry{Reason::kMemoryFull, "MEMORY_FULL", kResourceExhausted},
     Entry{Reason::kTenantFull, "TENANT_FULL", kResourceExhausted},
+    Entry{Reason::kDiskFull, "DISK_FULL", kResourceExhausted},
     Entry{Reason::kOverloaded, "OVERLOADED", kUnavailable},
     Entry{Reason::kShuttingDown, "SHUTTING_DOWN", kUnavailable},
     Entry{Reason::kDeadlineExceeded, "DEADLINE_EXCEEDED", kDeadlineExceeded},

@@ -45,6 +45,7 @@ enum class Reason {
   kMessageTooLarge,     // RESOURCE_EXHAUSTED
   kMemoryFull,          // RESOURCE_EXHAUSTED   more tokens than a memory may hold
   kTenantFull,          // RESOURCE_EXHAUSTED   more memories than a tenant may have
+  kDiskFull,            // RESOURCE_EXHAUSTED   too little room left for anything but erasures
   kOverloaded,          // UNAVAILABLE          too many requests wait; try again
   kShuttingDown,        // UNAVAILABLE
   kDeadlineExceeded,    // DEADLINE_EXCEEDED    before work started

@@ -119,19 +119,15 @@ absl::Status CheckNoSnapshot(rocksdb::DB& database) {
 
 // A compaction that runs out of space would make the whole database read-only: better not to begin.
 absl::Status CheckSpace(rocksdb::DB& database) {
-  std::map<std::string, uint64_t> sizes;
-  uint64_t largest = 0;
-  for (const rocksdb::LiveFileMetaData& table : Tables(database)) {
-    largest = std::max(largest, sizes[table.column_family_name] += table.size);
-  }
+  const uint64_t needed = SpaceToErase(database);
   uint64_t free = 0;
   const rocksdb::Status known = database.GetEnv()->GetFreeSpace(database.GetName(), &free);
   if (known.IsNotSupported()) return absl::OkStatus();
   EXPUNGE_RETURN_IF_ERROR(FromRocks(known, "find out how much space is free"));
-  if (free >= largest + kSpareBytes) return absl::OkStatus();
-  return MakeError(Reason::kStorageFailed, "",
-                   absl::StrCat("erasing needs ", largest + kSpareBytes, " bytes of free disk space, and ",
-                                free, " are free"));
+  if (free >= needed) return absl::OkStatus();
+  return MakeError(
+      Reason::kStorageFailed, "",
+      absl::StrCat("erasing needs ", needed, " bytes of free disk space, and ", free, " are free"));
 }
 
 absl::Status FlushAll(rocksdb::DB& database, Families families) {
@@ -238,6 +234,15 @@ absl::StatusOr<Boundaries> Rewrite(rocksdb::DB& database, Families families) {
 }
 
 }  // namespace
+
+uint64_t SpaceToErase(rocksdb::DB& database) {
+  std::map<std::string, uint64_t> sizes;
+  uint64_t largest = 0;
+  for (const rocksdb::LiveFileMetaData& table : Tables(database)) {
+    largest = std::max(largest, sizes[table.column_family_name] += table.size);
+  }
+  return largest + kSpareBytes;
+}
 
 absl::Status EraseDeletedBytes(rocksdb::DB& database, Families families) {
   absl::Cleanup restore = [&] { SetAutomaticCompactions(database, families, true).IgnoreError(); };

@@ -19,6 +19,8 @@
 
 #include <rocksdb/db.h>
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
@@ -28,6 +30,9 @@ namespace expunge::storage {
 // its column families. Threads: one call at a time; everything else on the database may go on.
 [[nodiscard]] absl::Status EraseDeletedBytes(rocksdb::DB& database,
                                              absl::Span<rocksdb::ColumnFamilyHandle* const> families);
+
+// The free disk space that it asks for before it begins.
+[[nodiscard]] uint64_t SpaceToErase(rocksdb::DB& database);
 
 }  // namespace expunge::storage
 

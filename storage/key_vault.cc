@@ -82,6 +82,7 @@ struct KeyVault::Impl {
   absl::Status CheckWritable() const;
   absl::Status Failed(int error, absl::string_view doing);
   absl::Status Fill(Slot parent, size_t count);
+  absl::Status EnsurePooled(Slot parent, size_t count);
   absl::StatusOr<std::vector<Slot>> MarkDoomed(absl::Span<const Slot> slots);
   absl::StatusOr<std::vector<Doomed>> WithParents(const std::vector<Slot>& slots) const;
   void AddPoolsOfDoomed(std::vector<Doomed>* doomed);
@@ -254,6 +255,12 @@ absl::Status KeyVault::Impl::Fill(Slot parent, size_t count) {
   return absl::OkStatus();
 }
 
+absl::Status KeyVault::Impl::EnsurePooled(Slot parent, size_t count) {
+  const auto found = pools.find(parent);
+  const size_t pooled = found == pools.end() ? 0 : found->second.size();
+  return pooled < count ? Fill(parent, std::max(kBatch, count - pooled)) : absl::OkStatus();
+}
+
 // Those of `slots` that somebody has, ascending, each once.
 absl::StatusOr<std::vector<Slot>> KeyVault::Impl::MarkDoomed(absl::Span<const Slot> slots) {
   for (const Slot slot : slots) {
@@ -398,15 +405,19 @@ absl::StatusOr<std::vector<Slot>> KeyVault::Take(Slot parent, size_t count) {
   const std::lock_guard lock(impl_->changing);
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
   if (count == 0) return std::vector<Slot>();
-  const auto found = impl_->pools.find(parent);
-  const size_t pooled = found == impl_->pools.end() ? 0 : found->second.size();
-  if (pooled < count) EXPUNGE_RETURN_IF_ERROR(impl_->Fill(parent, std::max(kBatch, count - pooled)));
+  EXPUNGE_RETURN_IF_ERROR(impl_->EnsurePooled(parent, count));
   std::deque<Slot>& pool = impl_->pools[parent];
   const auto end = pool.begin() + static_cast<std::ptrdiff_t>(count);
   std::vector<Slot> slots(pool.begin(), end);
   pool.erase(pool.begin(), end);
   for (const Slot slot : slots) impl_->states[slot] = State::kTaken;
   return slots;
+}
+
+absl::Status KeyVault::KeepSpare(Slot parent, size_t spare) {
+  const std::lock_guard lock(impl_->changing);
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  return impl_->EnsurePooled(parent, spare);
 }
 
 absl::StatusOr<SecretKey> KeyVault::Key(Slot parent, Slot slot) const {

@@ -58,6 +58,10 @@ class KeyVault {
   // `parent` has no key. After an error no slot is handed out.
   [[nodiscard]] absl::StatusOr<std::vector<Slot>> Take(Slot parent, size_t count);
 
+  // Makes keys now, so that at least `spare` under `parent` can be taken without room on the disk.
+  // Cost: O(1); that of making them if there are fewer. Returns: as Take.
+  [[nodiscard]] absl::Status KeepSpare(Slot parent, size_t spare);
+
   // The key in `slot`, unsealed for this call: the vault keeps only the keys of tenants in memory (locked,
   // where the system allows). Cost: 128 bytes read and unsealed, but for tenants' keys. Returns: DataLoss
   // (kStorageCorrupt), naming the slot by its number, if there is no key of `parent` in it, or it is damaged;

@@ -17,6 +17,7 @@
 #include "storage/checkpoint.h"
 #include "storage/database_options.h"
 #include "storage/directory.h"
+#include "storage/disk_reserve.h"
 #include "storage/erase_bytes.h"
 #include "storage/restore_marker.h"
 #include "storage/rocks_status.h"
@@ -93,6 +94,8 @@ struct Transaction::Impl {
     std::string value;
   };
   std::vector<Change> changes;
+  uint64_t bytes = 0;
+  bool use_reserve = false;
 };
 
 Transaction::Transaction() : impl_(std::make_unique<Impl>()) {}
@@ -101,16 +104,24 @@ Transaction::Transaction(Transaction&&) noexcept = default;
 Transaction& Transaction::operator=(Transaction&&) noexcept = default;
 
 void Transaction::Put(Table table, absl::string_view key, absl::string_view value) {
+  impl_->bytes += key.size() + value.size();
   impl_->changes.push_back({table, true, std::string(key), std::string(value)});
 }
 
 void Transaction::Delete(Table table, absl::string_view key) {
+  impl_->bytes += key.size();
   impl_->changes.push_back({table, false, std::string(key), std::string()});
 }
 
+void Transaction::UseReserve() { impl_->use_reserve = true; }
+
 struct Store::Impl {
-  Impl(std::string path, DirectoryLock held, bool reading)
-      : directory(std::move(path)), lock(std::move(held)), read_only(reading) {}
+  Impl(std::string path, DirectoryLock held, const StoreOptions& options)
+      : directory(std::move(path)),
+        lock(std::move(held)),
+        read_only(options.read_only),
+        reserve(directory + "/reserve", options.read_only ? 0 : options.reserve_bytes,
+                options.env == nullptr ? rocksdb::Env::Default() : options.env) {}
   ~Impl() {
     for (rocksdb::ColumnFamilyHandle* handle : handles) database->DestroyColumnFamilyHandle(handle);
     database.reset();
@@ -155,6 +166,7 @@ struct Store::Impl {
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in the order of Table
   std::atomic<bool> failed = false;
+  DiskReserve reserve;
   std::mutex erasing;  // held by erasures and by checkpoints
   bool is_new = false;
 };
@@ -169,11 +181,12 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path, cons
                                                                  : DirectoryLock::Acquire(path));
   if (!options.finishing_restore) EXPUNGE_RETURN_IF_ERROR(CheckNoRestore(path));
   if (!options.read_only) EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(path));
-  auto impl = std::make_unique<Impl>(path, std::move(lock), options.read_only);
+  auto impl = std::make_unique<Impl>(path, std::move(lock), options);
   rocksdb::DBOptions database_options = DatabaseOptions(options.env);
   database_options.create_if_missing = may_create;
   const std::string directory = absl::StrCat(path, "/records");
   EXPUNGE_RETURN_IF_ERROR(CheckFormatOf(directory, database_options));
+  if (!options.read_only) impl->reserve.Prepare();
   if (options.read_only && database_options.env->FileExists(absl::StrCat(directory, "/CURRENT")).IsNotFound())
     return absl::NotFoundError(absl::StrCat("there is no database in ", path));
   EXPUNGE_RETURN_IF_ERROR(impl->OpenDatabase(directory, database_options));
@@ -204,6 +217,7 @@ bool Store::is_new() const { return impl_->is_new; }
 
 absl::Status Store::Commit(Transaction transaction) {
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  EXPUNGE_RETURN_IF_ERROR(impl_->reserve.Admit(transaction.impl_->bytes, transaction.impl_->use_reserve));
   // The last argument makes RocksDB carry 8 bytes of checksum with every entry from here to the log.
   rocksdb::WriteBatch batch(0, 0, 8, 0);
   rocksdb::Status status;
@@ -248,7 +262,10 @@ absl::Status Store::EraseDeletedBytes() {
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
   // One that could not be removed keeps what was deleted.
   EXPUNGE_RETURN_IF_ERROR(RemoveCheckpoints(impl_->directory));
-  return storage::EraseDeletedBytes(*impl_->database, impl_->handles);
+  impl_->reserve.MakeRoom(SpaceToErase(*impl_->database));
+  absl::Status erased = storage::EraseDeletedBytes(*impl_->database, impl_->handles);
+  impl_->reserve.Prepare();
+  return erased;
 }
 
 absl::StatusOr<std::unique_ptr<Checkpoint>> Store::BeginCheckpoint() {

@@ -48,6 +48,8 @@ class Transaction {
 
   void Put(Table table, absl::string_view key, absl::string_view value);
   void Delete(Table table, absl::string_view key);
+  // For a change that erases: it may have the disk space that is kept for such (disk_reserve.h).
+  void UseReserve();
 
  private:
   friend class Store;
@@ -66,6 +68,9 @@ struct StoreOptions {
   // For tools that only look: makes nothing, changes not a byte of the directory, and refuses every change.
   // The lock is held all the same, so that no server runs meanwhile.
   bool read_only = false;
+  // Disk space that is kept for erasures (disk_reserve.h). Other changes are refused while less than half as
+  // much is free. 0: none.
+  uint64_t reserve_bytes = 0;
 };
 
 // Threads: any number at once; Commits are ordered by the caller.
@@ -83,7 +88,8 @@ class Store {
   // Whether Open made it: nothing was ever committed but the format.
   [[nodiscard]] bool is_new() const;
 
-  // Writes the batch and syncs it. Cost: one fsync. Returns: Unavailable (kStorageFailed), see invariant 2.
+  // Writes the batch and syncs it. Cost: one fsync. Returns: Unavailable (kStorageFailed), see invariant 2;
+  // kDiskFull: nothing was written, and the store goes on.
   [[nodiscard]] absl::Status Commit(Transaction transaction);
 
   // NotFound if there is no such key; DataLoss if the block is damaged.

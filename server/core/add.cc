@@ -22,6 +22,9 @@
 namespace expunge::core {
 namespace {
 
+// What a Delete takes: a key for each memory's next records. It must not depend on room on the vault's disk.
+constexpr size_t kSpareKeys = 64;
+
 constexpr int kMaxSubjects = 64;
 
 // What a token's fields must be, whatever the memory.
@@ -175,9 +178,9 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   EXPUNGE_ASSIGN_OR_RETURN(const DecodedVectors vectors, Decode(memory.config, request));
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
 
-  EXPUNGE_ASSIGN_OR_RETURN(
-      const auto key_slots,
-      context.store->vault().Take(tenant->key_slot(), static_cast<size_t>(request.tokens_size())));
+  const auto count = static_cast<size_t>(request.tokens_size());
+  EXPUNGE_RETURN_IF_ERROR(context.store->vault().KeepSpare(tenant->key_slot(), count + kSpareKeys));
+  EXPUNGE_ASSIGN_OR_RETURN(const auto key_slots, context.store->vault().Take(tenant->key_slot(), count));
   const HeldTokens added = MakeTokens(memory, request, vectors, identity, key_slots);
   EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByAdding(context, before, added));
   v1::AddResponse response;

@@ -358,6 +358,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(SealTenant());
   EXPUNGE_RETURN_IF_ERROR(SealLedger());
   EXPUNGE_RETURN_IF_ERROR(SealAnswers(answer, memory_pseudonym));
+  if (!destroyed_.empty() || !erasures_.empty()) transaction_.UseReserve();
   bool durable = false;
   absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
   if (!durable) return committed;

@@ -52,6 +52,16 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
   app->add_option("--master-key-file", server->master_key_file,
                   "The key under which the vault lies; made at first start [DATA-DIR/master.key; sealed by a "
                   "token: DATA-DIR/master.key.p11]");
+  app->add_option(
+      "--ledger-copy", server->ledger_copy_file,
+      "A file on another disk that every deletion is copied to before its certificate is released: "
+      "what a restore carries out again");
+  app->add_option(
+         "--reserve-bytes", server->reserve_bytes,
+         "Disk space kept for erasures: other changes are refused while less than half as much is free; "
+         "0: none")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
+      ->capture_default_str();
   app->add_option("--erase-bytes-within", raw->erase_bytes_within,
                   "Within which time the ciphertext of what was erased leaves all files, such as 90s or 15m")
       ->capture_default_str();

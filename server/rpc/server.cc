@@ -75,6 +75,7 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.max_live_solver_bytes = options.max_live_solver_bytes;
   core_options.recover_by_solving = options.recover_by_solving;
+  core_options.ledger_copy_file = options.ledger_copy_file;
   core_options.erase_bytes_within = options.erase_bytes_within;
   auto service = core::Service::Open(std::move(store), std::move(key), std::move(clock), core_options);
   if (!service.ok()) {

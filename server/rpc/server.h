@@ -43,6 +43,8 @@ struct ServerOptions {
   TokenOptions master_key_token;
   // Within which time erased ciphertext leaves the files (server/core/service.h).
   std::chrono::milliseconds erase_bytes_within = std::chrono::minutes(15);
+  std::string ledger_copy_file;                 // empty: none (server/core/service.h)
+  uint64_t reserve_bytes = uint64_t{64} << 20;  // disk space kept for erasures; 0: none
   bool allow_remote_plaintext = false;
   absl::Duration drain =
       absl::Seconds(10);  // calls in flight at Stop have this long; then they are cancelled

@@ -13,6 +13,7 @@ absl::StatusOr<storage::SealedStoreOptions> StoreOptionsFor(const ServerOptions&
   made.directory = options.data_dir + "/db";
   made.vault_directory = options.vault_dir;
   made.master_key_file = options.master_key_file;
+  made.store.reserve_bytes = options.reserve_bytes;
   const TokenOptions& token = options.master_key_token;
   if (token.module.empty()) {
     if (token.label.empty() && token.pin_file.empty()) return made;

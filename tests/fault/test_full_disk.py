@@ -9,6 +9,8 @@ from fault import FaultTest, main, search_files, skip_whole_file
 from test_crash_matrix import HELD, SHAPE, Operation, adding, tokens_file
 
 SIZE_MIB = 24
+RESERVE = 8 << 20
+NO_RESERVE = ("--reserve-bytes", "0")
 WIDE = 4096  # dimensions
 REFUSED = 1  # the exit code of expunge: the service answered, with an error
 
@@ -24,11 +26,13 @@ def mount(folder):
 
 
 class FullDiskTest(FaultTest):
+    options = NO_RESERVE
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=self.directory)
         require(mount(self.folder) == "", "cannot mount")
         self.addCleanup(command, "umount", "-l", self.folder)
-        self.place = Place(os.path.join(self.folder, "place"))
+        self.place = Place(os.path.join(self.folder, "place"), options=self.options)
         self.place.start()
         self.addCleanup(lambda: self.place.server.end())
         self.place.answer("memory", "create", "held", *SHAPE)
@@ -144,7 +148,7 @@ class FullDiskTest(FaultTest):
         self.fill()
         # As full as it can be and still start: a start writes a few small files.
         os.truncate(self.filler, os.path.getsize(self.filler) - (4 << 20))
-        self.place.options = ("--erase-bytes-within", "1s")
+        self.place.options = (*self.options, "--erase-bytes-within", "1s")
         self.place.start()
         status = self.place.answer("erasure", "status")
         for _ in range(100):
@@ -160,6 +164,50 @@ class FullDiskTest(FaultTest):
         type(self).server = self.place.server
         self.wait_for_purged(2)
         self.assertEqual(search_files({"name": b"held-1"}, self.place.path("data"))[0], [])
+        self.assertEqual(self.place.server.stop(), 0)
+
+
+class ReserveTest(FullDiskTest):
+    """With disk space that is kept for them, deletions always find room. What the other tests say holds as well."""
+
+    options = ("--reserve-bytes", str(RESERVE))
+
+    def check_refused(self, done):
+        self.assertEqual(done.returncode, REFUSED, done.stdout + done.stderr)
+        self.assertIn("DISK_FULL", done.stderr)
+
+    def test_an_add_that_does_not_fit_is_refused_and_done_once_there_is_room(self):
+        before = self.place.see()
+        self.fill()
+        done, _ = self.call(self.add, "add-full")
+        self.check_refused(done)
+        self.assertEqual(self.place.see(), before)
+        os.remove(self.filler)
+        self.assertEqual(self.call(self.add, "add-with-room")[0].returncode, 0, "without a restart")
+        self.assertEqual(self.place.server.stop(), 0)
+
+    def test_a_deletion_is_whole_or_refused_and_done_once_there_is_room(self):
+        self.fill()
+        self.check_refused(self.call(self.add, "add-brim")[0])
+        reserve = self.place.path("data/db/reserve")
+        self.assertEqual(os.path.getsize(reserve), RESERVE)
+        certificates = []
+        for number, token in enumerate(HELD):
+            deletion = Operation("delete", ["delete", "held", "--token", token, "--request-id", f"full-{number}", "--out",
+                                            "{out}/c.json"])
+            done, received = self.call(deletion, f"delete-{number}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            certificates += received
+            self.fill()  # whoever filled the disk goes on
+        self.assertFalse(os.path.exists(reserve), "it was given up")
+        self.assertEqual(self.place.see()["held"]["token_count"], 0)
+        self.check_refused(self.call(self.add, "add-after")[0])
+        os.remove(self.filler)
+        self.assertEqual(self.place.server.stop(), 0)
+        self.place.start()
+        self.assertEqual([one[2] for one in self.place.certificates()], certificates)
+        self.assertEqual(os.path.getsize(reserve), RESERVE, "it is made again where there is room")
+        self.assertEqual(self.call(self.add, "add-at-last")[0].returncode, 0)
         self.assertEqual(self.place.server.stop(), 0)
 
 

@@ -314,6 +314,42 @@ TEST(KeyVaultTest, WithoutRoomForNewKeysOldOnesCanStillBeDestroyed) {
   for (const Slot slot : MustTake(vault.get(), tenant, 5)) EXPECT_FALSE(KeyOf(*vault, tenant, slot).empty());
 }
 
+TEST(KeyVaultTest, SpareKeysNeedNoRoomOnTheDisk) {
+  const TemporaryDirectory directory;
+  const auto vault = OpenVault(directory.path());
+  const Slot tenant = MustTake(vault.get(), kMasterSlot, 1).at(0);
+  ASSERT_TRUE(vault->KeepSpare(tenant, 100).ok());
+  const uint64_t syncs = vault->usage().syncs;
+  ASSERT_TRUE(vault->KeepSpare(tenant, 256).ok());
+  EXPECT_EQ(vault->usage().syncs, syncs) << "there were enough";
+  {
+    const FileSizeLimit limit(513 * 128);
+    EXPECT_TRUE(vault->Take(tenant, 256).ok());
+    EXPECT_EQ(GetReason(vault->KeepSpare(tenant, 1)), Reason::kStorageFailed);
+    EXPECT_TRUE(vault->writable());
+  }
+  EXPECT_TRUE(vault->KeepSpare(tenant, 1).ok());
+}
+
+TEST(KeyVaultTest, ManyKeysAreReadInTheOrderAskedForAndAsOneByOne) {
+  const TemporaryDirectory directory;
+  const auto vault = OpenVault(directory.path());
+  const Slot tenant = MustTake(vault.get(), kMasterSlot, 1).at(0);
+  std::vector<Slot> slots = MustTake(vault.get(), tenant, 50);
+  std::reverse(slots.begin(), slots.end());
+  std::swap(slots[3], slots[40]);
+  slots.erase(slots.begin() + 20, slots.begin() + 25);
+  const auto keys = vault->Keys(tenant, slots);
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  ASSERT_EQ(keys->size(), slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_EQ(std::string((*keys)[i].view()), KeyOf(*vault, tenant, slots[i])) << i;
+  }
+  slots.push_back(100'000);
+  EXPECT_TRUE(absl::IsDataLoss(vault->Keys(tenant, slots).status()));
+  EXPECT_TRUE(absl::IsDataLoss(vault->Keys(tenant + 1, {slots[0]}).status()));
+}
+
 TEST(KeyVaultTest, AfterAFailedDestroyNothingIsChangedUntilItIsReopened) {
   const TemporaryDirectory directory;
   Slot tenant = 0;
