@@ -17,13 +17,21 @@ def require(condition, message):
 
 
 class Place:
-    """One data directory, a copy of another's or new, and its server. `options` go to expunged."""
+    """One data directory, a copy of another's or new, and its server. `options`, or the other's, go to expunged.
 
-    def __init__(self, directory, copy_of=None, options=()):
+    With `ledger_copy` the server copies its deletions to the file `ledger` beside the directory.
+    """
+
+    def __init__(self, directory, copy_of=None, options=(), ledger_copy=False):
         os.makedirs(directory)
         self.directory, self.options, self.server = directory, options, None
+        self.ledger_copy = ledger_copy or (copy_of is not None and copy_of.ledger_copy)
+        if self.ledger_copy:
+            self.options = (*options, "--ledger-copy", self.path("ledger"))
         if copy_of is not None:
             copy_directory(os.path.join(copy_of.directory, "data"), os.path.join(directory, "data"))
+            if copy_of.ledger_copy:
+                shutil.copyfile(copy_of.path("ledger"), self.path("ledger"))
 
     def path(self, name):
         return os.path.join(self.directory, name)

@@ -22,10 +22,7 @@ SHAPE = ("--key-dimension", "2", "--value-dimension", "1", "--gamma", "0.5", "--
 
 # Points that no operation here passes, by the beginnings of their names, and who dies at them instead.
 ELSEWHERE = {
-    "backup.": "the tests of backups in tests/storage",
-    "checkpoint.": "the tests of backups in tests/storage",
-    "ledger_copy.": "the tests of restoring in tests/server/core",
-    "restore.": "the tests of restoring in tests/server/core",
+    "restore.": "tests/storage/backup_crash_test.cc",
 }
 
 HELD = [f"held-{i}" for i in range(6)]
@@ -121,13 +118,16 @@ class CrashMatrixTest(FaultTest):
         cls.filled = cls.make_filled()
         cls.values = cls.values_of(cls.filled)
         cls.compacted = cls.place("compacted", cls.filled)
-        cls.compacted.start()  # what the log held is in tables then
-        require(cls.compacted.server.stop() == 0, "the server ended badly")
+        cls.copied = cls.place("copied", cls.filled, ledger_copy=True)
+        for place in (cls.compacted, cls.copied):
+            place.start()  # what the log held is in tables then
+            require(place.server.stop() == 0, "the server ended badly")
 
     @classmethod
-    def place(cls, name, copy_of=None, options=()):
+    def place(cls, name, copy_of=None, ledger_copy=False):
         cls.count += 1
-        return Place(os.path.join(cls.directory, f"{cls.count:04}-{name.replace(' ', '-')}"), copy_of, options)
+        directory = os.path.join(cls.directory, f"{cls.count:04}-{name.replace(' ', '-')}")
+        return Place(directory, copy_of, ledger_copy=ledger_copy)
 
     @classmethod
     def make_filled(cls):
@@ -195,6 +195,8 @@ class CrashMatrixTest(FaultTest):
         self.assertEqual(operation.run(place, "retried-again"), (0, received))
         if durable:
             self.assertEqual([one[2] for one in listed[known:]], received)
+        if place.ledger_copy and operation.certificates:
+            self.assertGreater(os.path.getsize(place.path("ledger")), os.path.getsize(self.copied.path("ledger")))
         self.check_state(place, control, True)
         self.check_keys(place, operation, True)
         self.assertEqual([one[2] for one in place.certificates()[known:]], received)
@@ -240,13 +242,18 @@ class CrashMatrixTest(FaultTest):
         return len(control.points)
 
     def test_every_step_of_every_change(self):
-        for template in (self.filled, self.compacted) if FULL else (self.filled,):
-            for operation in self.operations:
-                points = self.try_operation(operation, template)
-                print(f"{operation.name}: died at each of {points} points", flush=True)
+        tries = [(operation, self.filled) for operation in self.operations] + [(self.delete, self.copied)]
+        if FULL:
+            tries += [(operation, template) for template in (self.compacted, self.copied)
+                      for operation in self.operations if (operation, template) not in tries]
+        for operation, template in tries:
+            points = self.try_operation(operation, template)
+            print(f"{operation.name}{', with a copy of the ledger' if template.ledger_copy else ''}: "
+                  f"died at each of {points} points", flush=True)
         self.check_first_start()
         self.check_start_after_a_deletion()
         self.check_byte_erasure()
+        self.check_backup()
         self.check_sources()
         self.check_envelopes()
 
@@ -339,6 +346,44 @@ class CrashMatrixTest(FaultTest):
         self.assertTrue(certificates[1][1].endswith("000000000001"), certificates[1][1])
         self.envelopes.update(envelope for _, _, envelope in certificates)
         self.assertEqual(place.server.stop(), 0)
+
+    # ---- Backups ----
+
+    @staticmethod
+    def back_up(place, name):
+        """The exit code; the halves are to be NAME.database and NAME.vault."""
+        return place.call("--admin", f"unix:{place.path('data/admin.sock')}", "backup", "create", "--database",
+                          place.path(f"{name}.database"), "--vault", place.path(f"{name}.vault")).returncode
+
+    def check_backup(self):
+        """A backup that is cut off changes nothing, is not one, and hinders no other, nor an erasure."""
+        start = self.start_points(self.filled)
+        control = self.place("control backup", self.filled)
+        control.start_traced("trace")
+        before = control.see()
+        self.assertEqual(self.back_up(control, "whole"), 0)
+        points = control.passed("trace")[len(start):]
+        self.assertIn("backup.done", points)
+        self.reached.update(points)
+        control.server.kill()
+        last = {point: at for at, point in enumerate(points)}
+        for point, at in sorted(last.items(), key=lambda one: one[1]):
+            with self.subTest(operation="backup", point=point):
+                place = self.place("backup", self.filled)
+                place.start_traced("trace", f"{point}:{(start + points[:at + 1]).count(point)}")
+                self.assertEqual(self.back_up(place, "cut-off"), 3)
+                place.await_death()
+                is_whole = all(os.path.exists(place.path(f"cut-off.{half}/backup.json")) for half in ("database", "vault"))
+                self.assertEqual(is_whole, point == "backup.done")
+                place.start(SOON)
+                self.assertEqual(place.see(), before)
+                self.assertEqual(os.listdir(place.path("data/db")).count("records"), 1)
+                self.assertEqual([name for name in os.listdir(place.path("data/db")) if name.startswith("backup")], [])
+                self.assertEqual(self.back_up(place, "next"), 0)
+                self.assertEqual(self.delete.run(place, "deleted")[0], 0)
+                self.check_erased(place, self.ciphertext(self.delete))
+                place.remove()
+        print(f"backup: died at {len(last)} points")
 
     # ---- The whole ----
 
