@@ -22,7 +22,7 @@ SHAPE = ("--key-dimension", "2", "--value-dimension", "1", "--gamma", "0.5", "--
 
 # Points that no operation here passes, by the beginnings of their names, and who dies at them instead.
 ELSEWHERE = {
-    "restore.": "tests/storage/backup_crash_test.cc",
+    "restore.": "tests/storage/backup_crash_test.cc, tests/server/core/restore_crash_test.cc",
 }
 
 HELD = [f"held-{i}" for i in range(6)]
