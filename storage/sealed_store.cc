@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "storage/checkpoint.h"
 #include "storage/database_options.h"
+#include "storage/directory.h"
 #include "storage/restore_marker.h"
 #include "storage/seal.h"
 
@@ -108,6 +109,7 @@ absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::Open(const SealedStore
 }
 
 absl::StatusOr<std::unique_ptr<SealedStore>> SealedStore::OpenForReading(const SealedStoreOptions& options) {
+  EXPUNGE_RETURN_IF_ERROR(PrepareDirectory(options.directory, /*create=*/false));
   EXPUNGE_ASSIGN_OR_RETURN(SecretKey master, options.master_key->Load(/*may_create=*/false));
   EXPUNGE_ASSIGN_OR_RETURN(auto vault, KeyVault::OpenForReading(options.vault_directory, std::move(master)));
   EXPUNGE_ASSIGN_OR_RETURN(auto database, Store::Open(options.directory, options.store));

@@ -1,4 +1,5 @@
 #include "bench/exactness/runner.h"
+#include "base/progress.h"
 
 #include <atomic>
 #include <chrono>
@@ -7,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "client/cli/progress.h"
 
 namespace expunge::bench {
 namespace {
@@ -35,7 +35,7 @@ class Work {
 
   // Shows progress until all threads have finished.
   void Wait() {
-    cli::Progress progress(cli::ProgressMode::kAuto, regime_.name, options_.cases, stderr);
+    Progress progress(ProgressMode::kAuto, regime_.name, options_.cases, stderr);
     std::unique_lock<std::mutex> lock(mutex_);
     while (!finished_.wait_for(lock, kRedraw, [this] { return running_ == 0; })) progress.Show(done_);
     progress.Show(done_);

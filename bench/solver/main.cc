@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/progress.h"
 #include "base/status_macros.h"
 #include "bench/data.h"
 #include "bench/results.h"
@@ -26,7 +27,6 @@
 #include "bench/solver/measurement.h"
 #include "bench/solver/report.h"
 #include "bench/solver/summary.h"
-#include "client/cli/progress.h"
 #include "solver/exact_memory.h"
 
 namespace expunge::bench {
@@ -180,7 +180,7 @@ absl::StatusOr<Row> RunSetting(const Setting& setting, const solver::TokenList& 
 absl::StatusOr<std::vector<Row>> RunAll(const Arguments& arguments) {
   std::vector<std::vector<Setting>> grids = {MakeGrid(arguments, Shape::kGaussian),
                                              MakeGrid(arguments, Shape::kClustered)};
-  cli::Progress progress(cli::ProgressMode::kAuto, "configurations", grids[0].size() + grids[1].size(),
+  Progress progress(ProgressMode::kAuto, "configurations", grids[0].size() + grids[1].size(),
                          stderr);
   const solver::Config config = MakeConfig(kDimension, kDimension, 0);
   const int64_t most = *std::max_element(arguments.sizes.begin(), arguments.sizes.end());

@@ -7,9 +7,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "base/progress.h"
 #include "client/cli/csv_table.h"
 #include "client/cli/dataset.h"
-#include "client/cli/progress.h"
 #include "client/cli/standardization.h"
 
 namespace expunge::cli {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/progress.h"
+#include "base/progress.h"
 
 namespace expunge::cli {
 

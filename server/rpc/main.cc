@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fault_point.h"
+#include "server/rpc/fsck_command.h"
 #include "server/rpc/log.h"
 #include "server/rpc/options.h"
 #include "server/rpc/port_file.h"
@@ -108,6 +109,9 @@ int Main(int argc, char** argv) {
   std::cout << outcome.output << std::flush;
   std::cerr << outcome.error;
   if (!outcome.options.has_value()) return outcome.exit_code;
+  if (outcome.options->command == Command::kFsck) {
+    return RunFsck(outcome.options->server, outcome.options->fsck, std::cout, stderr);
+  }
   static StopSignal stop;  // its thread may outlive main
   return Serve(*outcome.options, &stop);
 }

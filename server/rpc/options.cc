@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   # Serve a directory on the default address, 127.0.0.1:7420:
   expunged --data-dir /var/lib/expunge
+  # Check a directory that no server has open (expunged fsck --help):
+  expunged fsck --data-dir /var/lib/expunge
   # Settings from a file, one of them overridden:
   expunged --config /etc/expunge/expunged.toml --log-level debug
   # For scripts: any free port, written to a file once the server answers:
@@ -23,6 +25,19 @@ constexpr const char* kExamples = R"(Examples:
 
 Each option is also a key of the configuration file, without the dashes: max-queued = 64
 SIGTERM and SIGINT stop the server cleanly. Exit codes: 0 stopped, 1 could not start, 2 wrong usage.)";
+
+constexpr const char* kFsckHelp =
+    R"(Of the server's options it needs --data-dir, and takes --config, --vault-dir, --key-file, --master-key-file and
+the --master-key- options of a token, as the server was started with. The server must be stopped.
+
+Examples:
+  # Is everything there, readable, and consistent?
+  expunged fsck --data-dir /var/lib/expunge
+  # For scripts, with the server's settings:
+  expunged fsck --config /etc/expunge/expunged.toml --output json
+
+Each problem is one line that names the table, the pseudonym of the tenant or memory, or the number of the
+certificate; never content. Exit codes: 0 no problems, 1 could not check, 2 wrong usage, 3 problems found.)";
 
 std::string VersionText() {
   return absl::StrCat("expunged ", core::SoftwareVersion(), " (", core::SoftwareCommit(), ")",
@@ -34,6 +49,8 @@ struct RawText {
   std::string log_level = "info";
   std::string recover = "solve";
   std::string erase_bytes_within = "15m";
+  std::string fsck_output = "text";
+  std::string fsck_states = "solve";
 };
 
 void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
@@ -122,6 +139,22 @@ void AddProcessOptions(CLI::App* app, ProgramOptions* options, RawText* raw) {
   app->allow_config_extras(CLI::config_extras_mode::error);
 }
 
+// Options that it does not know are looked for among the server's.
+CLI::App* AddFsck(CLI::App* app, RawText* raw) {
+  CLI::App* const fsck = app->add_subcommand("fsck", "Check everything that is stored, and change nothing");
+  fsck->footer(kFsckHelp);
+  fsck->fallthrough();
+  fsck->add_option("--output", raw->fsck_output, "The form of the report")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  fsck->add_option(
+          "--states", raw->fsck_states,
+          "How every memory's state is checked: solve it again from nothing, or only hash what is stored")
+      ->check(CLI::IsMember({"solve", "hash"}))
+      ->capture_default_str();
+  return fsck;
+}
+
 ParseOutcome Describe(const CLI::App& app, const CLI::ParseError& error) {
   ParseOutcome outcome;
   std::ostringstream out;
@@ -147,7 +180,9 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
   app.footer(kExamples);
   ProgramOptions options;
   RawText raw;
+  CLI::App* fsck = nullptr;
   try {
+    fsck = AddFsck(&app, &raw);
     AddServiceOptions(&app, &options.server, &raw);
     AddTokenOptions(&app, &options.server.master_key_token);
     AddLimitOptions(&app, &options.server);
@@ -167,6 +202,8 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
   }
   options.server.erase_bytes_within = absl::ToChronoMilliseconds(within);
   options.server.recover_by_solving = raw.recover == "solve";
+  if (fsck->parsed()) options.command = Command::kFsck;
+  options.fsck = {raw.fsck_output == "json", raw.fsck_states == "solve"};
   ParseOutcome outcome;
   outcome.options = std::move(options);
   return outcome;

@@ -5,13 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "server/rpc/fsck_command.h"
 #include "server/rpc/log.h"
 #include "server/rpc/server.h"
 
 namespace expunge::rpc {
 
+// What the program is to do: without a subcommand, serve.
+enum class Command { kServe, kFsck };
+
 struct ProgramOptions {
+  Command command = Command::kServe;
   ServerOptions server;
+  FsckCommandOptions fsck;
   LogOptions log;
   std::string port_file;  // empty: none
 };

@@ -342,7 +342,8 @@ TEST_F(FsckTest, NamesDamagedSlotsAndTableFiles) {
   for (const auto& entry : fs::directory_iterator(Data() + "/records")) {
     if (entry.path().extension() != ".sst" || damaged == 2) continue;
     std::string bytes = test_support::ReadWholeFile(entry.path());
-    if (bytes.find(std::string(kSecretKey)) != std::string::npos) continue;  // with the format, or nothing opens
+    if (bytes.find(std::string(kSecretKey)) != std::string::npos)
+      continue;  // with the format, or nothing opens
     ++damaged;
     bytes[30] = static_cast<char>(bytes[30] ^ 1);
     test_support::WriteWholeFile(entry.path(), bytes);

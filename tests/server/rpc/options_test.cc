@@ -54,6 +54,27 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_THAT(missing.error, HasSubstr("--data-dir"));
 }
 
+TEST(OptionsTest, FsckTakesTheServersOptionsAndItsOwn) {
+  const auto plain = Parse({"fsck", "--data-dir", "/d", "--vault-dir", "/v"});
+  ASSERT_TRUE(plain.options.has_value()) << plain.error;
+  EXPECT_EQ(plain.options->command, Command::kFsck);
+  EXPECT_EQ(plain.options->server.data_dir, "/d");
+  EXPECT_EQ(plain.options->server.vault_dir, "/v");
+  EXPECT_FALSE(plain.options->fsck.json);
+  EXPECT_TRUE(plain.options->fsck.solve);
+  const auto before = Parse({"--data-dir", "/d", "fsck", "--output", "json", "--states", "hash"});
+  ASSERT_TRUE(before.options.has_value()) << before.error;
+  EXPECT_EQ(before.options->command, Command::kFsck);
+  EXPECT_TRUE(before.options->fsck.json);
+  EXPECT_FALSE(before.options->fsck.solve);
+  EXPECT_EQ(Parse({"--data-dir", "/d"}).options->command, Command::kServe);
+  EXPECT_EQ(Parse({"fsck"}).exit_code, kUsageError);
+  EXPECT_EQ(Parse({"fsck", "--data-dir", "/d", "--output", "xml"}).exit_code, kUsageError);
+  const auto help = Parse({"fsck", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, HasSubstr("expunged fsck --data-dir"));
+}
+
 TEST(OptionsTest, EveryFlagArrives) {
   const auto outcome = Parse({"--data-dir",
                               "/d",

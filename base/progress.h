@@ -1,6 +1,6 @@
 // A progress bar on standard error.
-#ifndef EXPUNGE_CLIENT_CLI_PROGRESS_H_
-#define EXPUNGE_CLIENT_CLI_PROGRESS_H_
+#ifndef EXPUNGE_BASE_PROGRESS_H_
+#define EXPUNGE_BASE_PROGRESS_H_
 
 #include <cstddef>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace expunge::cli {
+namespace expunge {
 
 enum class ProgressMode { kAuto, kAlways, kNever };
 
@@ -43,6 +43,6 @@ class Progress {
   absl::Time start_;
 };
 
-}  // namespace expunge::cli
+}  // namespace expunge
 
-#endif  // EXPUNGE_CLIENT_CLI_PROGRESS_H_
+#endif  // EXPUNGE_BASE_PROGRESS_H_

@@ -1,4 +1,4 @@
-#include "client/cli/progress.h"
+#include "base/progress.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 
-namespace expunge::cli {
+namespace expunge {
 namespace {
 
 constexpr size_t kBarWidth = 30;
@@ -64,4 +64,4 @@ void Progress::Show(size_t done) {
   drawn_ = true;
 }
 
-}  // namespace expunge::cli
+}  // namespace expunge

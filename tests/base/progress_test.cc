@@ -1,11 +1,11 @@
-#include "client/cli/progress.h"
+#include "base/progress.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <string>
 
-namespace expunge::cli {
+namespace expunge {
 namespace {
 
 TEST(ProgressTest, ShowsShareRateAndTimeLeft) {
@@ -59,4 +59,4 @@ TEST(ProgressTest, IsSilentOffATerminalUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace expunge::cli
+}  // namespace expunge
