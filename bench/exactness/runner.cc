@@ -1,5 +1,4 @@
 #include "bench/exactness/runner.h"
-#include "base/progress.h"
 
 #include <atomic>
 #include <chrono>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/progress.h"
 
 namespace expunge::bench {
 namespace {

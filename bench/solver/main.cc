@@ -180,8 +180,7 @@ absl::StatusOr<Row> RunSetting(const Setting& setting, const solver::TokenList& 
 absl::StatusOr<std::vector<Row>> RunAll(const Arguments& arguments) {
   std::vector<std::vector<Setting>> grids = {MakeGrid(arguments, Shape::kGaussian),
                                              MakeGrid(arguments, Shape::kClustered)};
-  Progress progress(ProgressMode::kAuto, "configurations", grids[0].size() + grids[1].size(),
-                         stderr);
+  Progress progress(ProgressMode::kAuto, "configurations", grids[0].size() + grids[1].size(), stderr);
   const solver::Config config = MakeConfig(kDimension, kDimension, 0);
   const int64_t most = *std::max_element(arguments.sizes.begin(), arguments.sizes.end());
   std::vector<Row> rows;

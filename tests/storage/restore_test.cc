@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "storage/backup.h"
+#include "storage/backup_manifest.h"
 #include "tests/storage/backup_support.h"
 #include "tests/storage/vault_support.h"
 #include "tests/support/files.h"
@@ -136,6 +138,21 @@ TEST_F(RestoreTest, NoticesEveryChangedByteOfAManifest) {
     WriteWholeFile(path, text);
   }
   EXPECT_TRUE(VerifyBackup(places_).ok());
+}
+
+TEST(BackupManifestTest, ReadsTheExampleOfItsPage) {
+  const std::string page = ReadWholeFile(EXPUNGE_BACKUP_PAGE);
+  std::string text;
+  std::istringstream lines(page.substr(page.rfind("## A worked example")));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("    ", 0) == 0) text += line.substr(4) + "\n";
+  }
+  const auto manifest = DecodeManifest(text);
+  ASSERT_TRUE(manifest.has_value()) << text;
+  EXPECT_EQ(manifest->half, BackupHalf::kVault);
+  EXPECT_EQ(manifest->identity.created, absl::FromUnixSeconds(1'800'000'000) + absl::Milliseconds(250));
+  EXPECT_EQ(manifest->identity.sequence, 258U);
+  EXPECT_EQ(manifest->files.size(), 1U);
 }
 
 TEST_F(RestoreTest, HalvesOfTwoBackupsAndSwappedHalvesAreRefused) {
