@@ -443,6 +443,17 @@ absl::Status KeyVault::Destroy(absl::Span<const Slot> slots, uint64_t committed)
   return status;
 }
 
+absl::Status KeyVault::Note(uint64_t committed) {
+  const std::lock_guard lock(impl_->changing);
+  EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
+  if (committed <= impl_->header.committed) return absl::OkStatus();
+  impl_->header.committed = committed;
+  const int error = impl_->file->WriteHeader(impl_->header, impl_->master);
+  if (error != 0) return impl_->Failed(error, "write");
+  impl_->committed = committed;
+  return absl::OkStatus();
+}
+
 absl::Status KeyVault::RetainOnly(std::vector<Slot> live, uint64_t committed) {
   const std::lock_guard lock(impl_->changing);
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());

@@ -15,7 +15,7 @@
 // of the same parent at once, ready for Take. (3) After a change that failed the vault takes no more until it
 // is reopened. Only where Take finds no room on the disk for new keys, nothing is lost, and the vault goes
 // on: keys can be destroyed on a full disk. (4) The header holds a number of the caller's (the database's
-// last committed sequence) as of the last sync of the vault.
+// last committed sequence) as of the last sync of the vault, or later.
 //
 // docs/formats/vault.md has the file byte by byte.
 #ifndef EXPUNGE_STORAGE_KEY_VAULT_H_
@@ -79,6 +79,11 @@ class KeyVault {
   // see invariant 3: some may be destroyed then, and none may be counted on; DataLoss if a slot is beyond the
   // file: nothing is destroyed then.
   [[nodiscard]] absl::Status Destroy(absl::Span<const Slot> slots, uint64_t committed);
+
+  // Writes `committed` into the header unless it holds more, without a sync: so a database that lacks its
+  // last changes is noticed though nothing was destroyed since; after a power failure, perhaps not. REQUIRES:
+  // the database has it durably. Cost: 128 bytes written. Returns: kStorageFailed, see invariant 3.
+  [[nodiscard]] absl::Status Note(uint64_t committed);
 
   // For start-up, before the first Take: destroys every key whose slot is not in `live`, and fills the pools
   // with what takes their place; the header holds `committed` then, also if that is less than before. `live`

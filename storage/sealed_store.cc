@@ -190,7 +190,7 @@ absl::Status SealedStore::Commit(Transaction transaction, const std::vector<Slot
   EXPUNGE_RETURN_IF_ERROR(database_->Commit(std::move(transaction)));
   *durable = true;
   CrashPoint("commit.durable");
-  if (destroyed.empty()) return absl::OkStatus();
+  if (destroyed.empty()) return vault_->Note(database_->sequence());
   EXPUNGE_RETURN_IF_ERROR(vault_->Destroy(destroyed, database_->sequence()));
   CrashPoint("commit.keys_destroyed");
   return absl::OkStatus();

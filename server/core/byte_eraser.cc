@@ -80,8 +80,9 @@ absl::Status ByteEraser::Erase() {
   for (PendingErasure& erasure : context_.erasures->All()) by_tenant[erasure.tenant].push_back(erasure);
   if (by_tenant.empty()) return absl::OkStatus();
   absl::Status status = context_.store->database().EraseDeletedBytes();
-  for (const auto& [tenant, erasures] : by_tenant) {
-    if (status.ok()) status = Complete(tenant, erasures);
+  if (status.ok()) {
+    // What is wrong with one tenant keeps no other from its certificates.
+    for (const auto& [tenant, erasures] : by_tenant) status.Update(Complete(tenant, erasures));
   }
   const std::lock_guard lock(mutex_);
   last_error_ = std::string(status.message());

@@ -314,6 +314,19 @@ TEST(KeyVaultTest, WithoutRoomForNewKeysOldOnesCanStillBeDestroyed) {
   for (const Slot slot : MustTake(vault.get(), tenant, 5)) EXPECT_FALSE(KeyOf(*vault, tenant, slot).empty());
 }
 
+TEST(KeyVaultTest, ANotedNumberIsWrittenWithoutASyncAndNeverFalls) {
+  const TemporaryDirectory directory;
+  {
+    const auto vault = OpenVault(directory.path());
+    const uint64_t syncs = vault->usage().syncs;
+    ASSERT_TRUE(vault->Note(7).ok());
+    ASSERT_TRUE(vault->Note(5).ok());
+    EXPECT_EQ(vault->committed(), 7U);
+    EXPECT_EQ(vault->usage().syncs, syncs);
+  }
+  EXPECT_EQ(OpenVault(directory.path())->committed(), 7U);
+}
+
 TEST(KeyVaultTest, SpareKeysNeedNoRoomOnTheDisk) {
   const TemporaryDirectory directory;
   const auto vault = OpenVault(directory.path());
