@@ -29,6 +29,8 @@ MUTANTS = (
     # The vault has seen more than the database has.
     ("commit.sync", "server/core/core_unsynced_loss_test",
      "RandomUnsyncedLossTest.NothingAcknowledgedIsLostAndNothingDeletedReturns", "ASSERT_TRUE(opened.ok())"),
+    ("restore.replay", "server/core/core_test",
+     "RestoreTest.WithTheCopyOfTheLedgerNothingThatWasDeletedSinceComesBack", "EXPECT_EQ(Ids(kMemory),"),
     # The program itself sees that an old table is still there, and makes no claim.
     ("erase.force_last_level", "test_canary.py", None, "self.assertLess(time.monotonic(), end,"),
     ("erase.force_last_level", "server/core/core_test",
