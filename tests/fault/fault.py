@@ -18,7 +18,11 @@ SKIPPED = 77  # ctest shows a test that ends so as skipped
 
 
 class FaultServer(Server):
-    """One that can be killed."""
+    """One that can be killed. It keeps little disk space in reserve: its files are copied and searched over and over."""
+
+    def __init__(self, directory, *options):
+        small = () if "--reserve-bytes" in options else ("--reserve-bytes", "65536")
+        super().__init__(directory, *options, *small)
 
     @property
     def pid(self):
