@@ -41,15 +41,21 @@ absl::Status ReplayDatabase(const Context& context, const std::string& directory
   return absl::OkStatus();
 }
 
+void Say(const RestoreOptions& options, absl::string_view step) {
+  if (options.on_step) options.on_step(step);
+}
+
 // Everything between the copy and the removal of its marker.
 absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key, const Clock& clock,
                       RestoreReport* report) {
   storage::SealedStoreOptions to = options.to;
   to.store.create_if_missing = false;
   to.store.finishing_restore = true;
+  Say(options, "checking every memory as it was");
   EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(to));
   Context context(std::move(store), std::move(key), clock, ServiceOptions());
   EXPUNGE_RETURN_IF_ERROR(Recover(&context));
+  Say(options, "carrying out again what was deleted since");
   if (!options.ledger_copy_file.empty()) {
     EXPUNGE_RETURN_IF_ERROR(ReplayCopy(context, options.ledger_copy_file, report));
   }
@@ -57,6 +63,7 @@ absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key
     EXPUNGE_RETURN_IF_ERROR(ReplayDatabase(context, options.replaced_database, report));
   }
   EXPUNGE_RETURN_IF_ERROR(BeginEpochs(context));
+  Say(options, "erasing its bytes from the restored files");
   // The files that were copied hold what has just been deleted; and what was pending when the backup was
   // made.
   CrashPoint("restore.renumbered");
@@ -69,6 +76,7 @@ absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key
 absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options, certificate::SigningKey key,
                                       const Clock& clock) {
   RestoreReport report;
+  Say(options, "verifying and copying the backup");
   EXPUNGE_ASSIGN_OR_RETURN(report.backup, storage::BeginRestore(options.backup, options.to));
   EXPUNGE_RETURN_IF_ERROR(CarryOut(options, std::move(key), clock, &report));
   EXPUNGE_RETURN_IF_ERROR(storage::FinishRestore(options.to));

@@ -12,9 +12,11 @@
 #define EXPUNGE_SERVER_CORE_RESTORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "certificate/signing_key.h"
 #include "storage/backup.h"
@@ -29,6 +31,8 @@ struct RestoreOptions {
   // since the backup comes back.
   std::string ledger_copy_file;
   std::string replaced_database;  // the directory of a database
+  // Told what begins; may be empty.
+  std::function<void(absl::string_view step)> on_step;
 };
 
 struct RestoreReport {

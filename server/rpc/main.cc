@@ -112,6 +112,9 @@ int Main(int argc, char** argv) {
   if (outcome.options->command == Command::kFsck) {
     return RunFsck(outcome.options->server, outcome.options->fsck, std::cout, stderr);
   }
+  if (outcome.options->command == Command::kRestore) {
+    return RunRestore(outcome.options->server, outcome.options->restore, std::cout, std::cerr);
+  }
   static StopSignal stop;  // its thread may outlive main
   return Serve(*outcome.options, &stop);
 }

@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   # Serve a directory on the default address, 127.0.0.1:7420:
   expunged --data-dir /var/lib/expunge
+  # Put a backup in place (expunged restore --help):
+  expunged restore --data-dir "$dir" --from-database "$db" --from-vault "$vault" --ledger-copy "$ledger"
   # Check a directory that no server has open (expunged fsck --help):
   expunged fsck --data-dir /var/lib/expunge
   # Settings from a file, one of them overridden:
@@ -39,6 +41,25 @@ Examples:
 Each problem is one line that names the table, the pseudonym of the tenant or memory, or the number of the
 certificate; never content. Exit codes: 0 no problems, 1 could not check, 2 wrong usage, 3 problems found.)";
 
+constexpr const char* kRestoreHelp =
+    R"(Of the server's options it needs --data-dir, and takes --config, --vault-dir, --key-file, --master-key-file and
+the --master-key- options of a token. Master key and signing key are in no backup: put them in their places first.
+Database and vault are put where a server with these options would look for them; nothing may be there yet. Until
+the end no server starts on them, so after a crash the command is repeated.
+
+What was deleted since the backup is deleted again, with the certificates that were issued then. So it must be found:
+in the copy that the server kept with --ledger-copy, or in the data directory that is replaced, if that can be read.
+
+Examples:
+  # The disk is lost; the ledger's copy was on another:
+  expunged restore --data-dir /var/lib/expunge --from-database /backup/db --from-vault /safe/vault \
+    --ledger-copy /mnt/other/ledger
+  # The old directory is there, and is to be replaced:
+  expunged restore --data-dir /var/lib/expunge-new --from-database /backup/db --from-vault /safe/vault \
+    --replaced-data-dir /var/lib/expunge
+
+Exit codes: 0 restored, 1 could not restore, 2 wrong usage.)";
+
 std::string VersionText() {
   return absl::StrCat("expunged ", core::SoftwareVersion(), " (", core::SoftwareCommit(), ")",
                       kHasFaultPoints ? ", with fault points: for tests, not for use" : "");
@@ -50,6 +71,7 @@ struct RawText {
   std::string recover = "solve";
   std::string erase_bytes_within = "15m";
   std::string fsck_output = "text";
+  std::string restore_output = "text";
   std::string fsck_states = "solve";
 };
 
@@ -155,6 +177,23 @@ CLI::App* AddFsck(CLI::App* app, RawText* raw) {
   return fsck;
 }
 
+CLI::App* AddRestore(CLI::App* app, RestoreCommandOptions* options, RawText* raw) {
+  CLI::App* const restore =
+      app->add_subcommand("restore", "Put a backup in place, and carry out again what was deleted since");
+  restore->footer(kRestoreHelp);
+  restore->fallthrough();
+  restore->add_option("--from-database", options->from_database, "The database's half of the backup");
+  restore->add_option("--from-vault", options->from_vault, "The vault's half");
+  restore->add_option("--replaced-data-dir", options->replaced_data_dir,
+                      "The data directory that is replaced: what was deleted in it since is deleted again");
+  restore->add_flag("--without-ledger", options->without_ledger,
+                    "There is no record of deletions since: bring back what was deleted");
+  restore->add_option("--output", raw->restore_output, "The form of the report")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  return restore;
+}
+
 ParseOutcome Describe(const CLI::App& app, const CLI::ParseError& error) {
   ParseOutcome outcome;
   std::ostringstream out;
@@ -181,9 +220,12 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
   ProgramOptions options;
   RawText raw;
   CLI::App* fsck = nullptr;
+  CLI::App* restore = nullptr;
   try {
     fsck = AddFsck(&app, &raw);
+    restore = AddRestore(&app, &options.restore, &raw);
     AddServiceOptions(&app, &options.server, &raw);
+    app.require_subcommand(0, 1);
     AddTokenOptions(&app, &options.server.master_key_token);
     AddLimitOptions(&app, &options.server);
     AddProcessOptions(&app, &options, &raw);
@@ -203,6 +245,8 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
   options.server.erase_bytes_within = absl::ToChronoMilliseconds(within);
   options.server.recover_by_solving = raw.recover == "solve";
   if (fsck->parsed()) options.command = Command::kFsck;
+  if (restore->parsed()) options.command = Command::kRestore;
+  options.restore.json = raw.restore_output == "json";
   options.fsck = {raw.fsck_output == "json", raw.fsck_states == "solve"};
   ParseOutcome outcome;
   outcome.options = std::move(options);

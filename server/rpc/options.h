@@ -7,17 +7,19 @@
 
 #include "server/rpc/fsck_command.h"
 #include "server/rpc/log.h"
+#include "server/rpc/restore_command.h"
 #include "server/rpc/server.h"
 
 namespace expunge::rpc {
 
 // What the program is to do: without a subcommand, serve.
-enum class Command { kServe, kFsck };
+enum class Command { kServe, kFsck, kRestore };
 
 struct ProgramOptions {
   Command command = Command::kServe;
   ServerOptions server;
   FsckCommandOptions fsck;
+  RestoreCommandOptions restore;
   LogOptions log;
   std::string port_file;  // empty: none
 };
