@@ -470,7 +470,11 @@ absl::Status KeyVault::RetainOnly(std::vector<Slot> live, uint64_t committed) {
   for (Slot slot = 1; slot < lives.size(); ++slot) {
     if (impl_->states[slot] == State::kVacant) impl_->vacant.push_back(slot);
   }
-  if (dead.empty() && committed == impl_->header.committed) return absl::OkStatus();
+  if (dead.empty() && committed == impl_->header.committed) {
+    // A process that was killed may have overwritten keys and not synced them.
+    const int error = impl_->file->Sync(false);
+    return error == 0 ? absl::OkStatus() : impl_->Failed(error, "sync");
+  }
   absl::Status status = impl_->Overwrite(std::move(dead), committed);
   if (!status.ok()) impl_->writable = false;
   return status;

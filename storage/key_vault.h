@@ -87,7 +87,7 @@ class KeyVault {
 
   // For start-up, before the first Take: destroys every key whose slot is not in `live`, and fills the pools
   // with what takes their place; the header holds `committed` then, also if that is less than before. `live`
-  // in any order, with the slots of tenants' keys. Cost: one pass over the file; a sync if anything changed.
+  // in any order, with the slots of tenants' keys. Cost: one pass over the file, and a sync.
   // Returns: as Destroy; DataLoss if a slot of `live` is beyond the file, is empty, or names a parent that is
   // not live: nothing is changed then.
   [[nodiscard]] absl::Status RetainOnly(std::vector<Slot> live, uint64_t committed);
