@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "tests/support/documents.h"
 #include "tests/support/files.h"
 
 namespace expunge::storage {
@@ -45,6 +47,31 @@ std::string TextOf(const LedgerEntry& entry) {
     AppendField(record.value, &text);
   }
   return text;
+}
+
+std::string Counted(uint8_t first, size_t size) {
+  std::string bytes;
+  for (size_t i = 0; i < size; ++i) bytes.push_back(static_cast<char>(first + i));
+  return bytes;
+}
+
+// The example of docs/formats/ledger_copy.md, which tests/golden/make_ledger_copy.py makes.
+std::string ExampleOfTheDocument() {
+  return test_support::ExampleAfter(EXPUNGE_LEDGER_PAGE, "The file has 546 bytes:");
+}
+
+const Digest kExampleOwner = DigestFromBytes(Counted(0x00, 32)).value_or(Digest{});
+
+std::vector<LedgerEntry> EntriesOfTheExample() {
+  const std::string tenant = Counted(0x20, 32);
+  const Digest handle = DigestFromBytes(tenant).value_or(Digest{});
+  const std::string first = tenant + std::string("\0\0\0\0\0\0\0\1", 8);
+  const std::string second = tenant + std::string("\0\0\0\0\0\0\0\2", 8);
+  return {{handle,
+           {{Table::kCertificates, first, Counted(0x80, 12)},
+            {Table::kErasures, first, Counted(0x90, 10)},
+            {Table::kRequests, tenant + Counted(0x40, 32), Counted(0xA0, 8)}}},
+          {handle, {{Table::kCertificates, second, Counted(0xB0, 12)}}}};
 }
 
 class LedgerCopyTest : public ::testing::Test {
@@ -163,6 +190,28 @@ TEST_F(LedgerCopyTest, AnotherStoresFileAndOtherFilesAreRefusedAndKept) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       LedgerCopy::Open(path_, kOwner, [](const LedgerEntry&) { return true; }).status()));
   EXPECT_THAT(test_support::ReadWholeFile(path_), HasSubstr("shopping"));
+}
+
+TEST_F(LedgerCopyTest, TheExampleOfTheDocumentIsRead) {
+  const std::string example = ExampleOfTheDocument();
+  ASSERT_EQ(example.size(), 546U);
+  Write(example);
+  std::vector<std::string> seen;
+  const absl::Status status = ReadLedgerCopy(path_, kExampleOwner, [&seen](const LedgerEntry& entry) {
+    seen.push_back(TextOf(entry));
+    return true;
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  std::vector<std::string> expected;
+  for (const LedgerEntry& entry : EntriesOfTheExample()) expected.push_back(TextOf(entry));
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(LedgerCopyTest, WhatIsWrittenIsTheExampleOfTheDocument) {
+  auto copy = LedgerCopy::Open(path_, kExampleOwner, [](const LedgerEntry&) { return true; });
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  for (const LedgerEntry& entry : EntriesOfTheExample()) ASSERT_TRUE((*copy)->Append(entry).ok());
+  EXPECT_EQ(ToHex(test_support::ReadWholeFile(path_)), ToHex(ExampleOfTheDocument()));
 }
 
 TEST_F(LedgerCopyTest, AReaderMakesNoFile) {
