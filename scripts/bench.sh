@@ -8,7 +8,7 @@
 #                that reading the kernel rows takes. Fails if any bit is wrong. Five minutes. Writes out/solver.json
 #   exactness    deletes, and compares every bit with memories that never held what was deleted; beside it the figures
 #                of the paper. Fails unless all bits are equal. Writes out/exactness.json
-#   storage      the time and the syncs of Add, Delete, Purge, a purge of bytes and a restart, and the share of sealing.
+#   storage      the time and the syncs of Add, Delete, Purge, purges of bytes and a restart, and the share of sealing.
 #                Some minutes. Writes out/storage.json
 #   readout      the time of a readout
 #   certificate  the time of sealing and of verifying
@@ -25,7 +25,8 @@
 #   --only R, --seed N, --first N, --cases N, --threads N, --out FILE: one regime, other data, some cases, ...
 #
 # Options of storage:
-#   --tokens N   of the memory that is started again (100000); --directory DIR: another disk; --repetitions N, --out FILE
+#   --tokens N   of the memory that is started again (100000); --erase-mib N: of the store that is erased from (1024);
+#                --directory DIR: another disk; --repetitions N, --out FILE
 #
 # Name the program that an option is for. Options --benchmark_*, such as --benchmark_filter=R, go to readout and
 # certificate, which are Google Benchmark programs: each prints a table and writes out/bench/NAME.json with the machine's

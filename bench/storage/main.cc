@@ -7,9 +7,11 @@
 // Exit status: 0 done; 1 an operation failed; 2 wrong usage, or a file that cannot be written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -18,6 +20,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,13 +44,15 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr uint32_t kDimension = 64;
 constexpr char kMemory[] = "tenants/bench/memories/m";
 constexpr char kFooter[] = R"(Examples:
-  storage_bench                       a restart of 100,000 tokens: some minutes
-  storage_bench --tokens 5000         half a minute
+  storage_bench                       a restart of 100,000 tokens, 1 GiB to erase: some minutes
+  storage_bench --tokens 5000 --erase-mib 64
+                                      half a minute
   storage_bench --directory /mnt/ssd  another disk)";
 
 struct Arguments {
   int tokens = 100'000;
   int repetitions = 30;
+  int erase_mib = 1024;
   std::string directory;  // empty: the system's for temporary files
   std::string out;
 };
@@ -55,6 +61,7 @@ struct Row {
   std::string name;
   double median_ms = 0;
   double vault_syncs = -1;  // a call; below 0: not counted
+  double sealing_ms = -1;   // of the median; below 0: not measured
 };
 
 double Median(std::vector<double> values) {
@@ -76,15 +83,21 @@ class Bench {
     EXPUNGE_RETURN_IF_ERROR(Create());
     EXPUNGE_RETURN_IF_ERROR(SyncFloor());
     EXPUNGE_RETURN_IF_ERROR(Measure("Add of 1 token", arguments_.repetitions, [this] { return Add(1); }));
+    EXPUNGE_RETURN_IF_ERROR(MeasureSealing(1, kRecordsOfAdd));
     EXPUNGE_RETURN_IF_ERROR(
         Measure("Add of 100 tokens", arguments_.repetitions, [this] { return Add(100); }));
-    EXPUNGE_RETURN_IF_ERROR(SealingShare(100));
+    EXPUNGE_RETURN_IF_ERROR(MeasureSealing(100, kRecordsOfAdd));
+    sealing_share_ = rows_.back().sealing_ms / rows_.back().median_ms;
     EXPUNGE_RETURN_IF_ERROR(
         Measure("Delete of 1 token", arguments_.repetitions, [this] { return Delete(1); }));
+    EXPUNGE_RETURN_IF_ERROR(MeasureSealing(0, kRecordsOfDelete));
     EXPUNGE_RETURN_IF_ERROR(Measure("Delete of 100 tokens", std::min(5, arguments_.repetitions / 2),
                                     [this] { return Delete(100); }));
     while (next_ - first_ + 10'000 <= arguments_.tokens) {
       EXPUNGE_RETURN_IF_ERROR(Measure("Add of 10,000 tokens", 1, [this] { return Add(10'000); }));
+      if (rows_.back().name != rows_[rows_.size() - 2].name) {
+        EXPUNGE_RETURN_IF_ERROR(MeasureSealing(10'000, kRecordsOfAdd));
+      }
     }
     EXPUNGE_RETURN_IF_ERROR(Measure("Purge of 1 subject with 1 token", 5, [this] { return Purge(); }));
     bytes_before_ = DatabaseBytes();
@@ -93,29 +106,37 @@ class Bench {
     bytes_after_ = DatabaseBytes();
     service_.reset();
     const std::string restart = absl::StrCat("restart with ", next_ - first_, " tokens");
-    return Measure(restart, 1, [this] { return Open(); });
+    EXPUNGE_RETURN_IF_ERROR(Measure(restart, 1, [this] { return Open(); }));
+    return EraseLarge();
   }
 
   void Print() const {
-    std::printf("%-36s %12s %10s %12s\n", "", "median ms", "x floor", "vault syncs");
+    std::printf("%-36s %12s %10s %12s %10s\n", "", "median ms", "x floor", "vault syncs", "sealing");
     for (const Row& row : rows_) {
       std::printf("%-36s %12.3f %10.1f", row.name.c_str(), row.median_ms,
                   row.median_ms / rows_.front().median_ms);
       if (row.vault_syncs >= 0) std::printf(" %12.2f", row.vault_syncs);
+      if (row.sealing_ms >= 0) std::printf(" %8.1f %%", 100 * row.sealing_ms / row.median_ms);
       std::printf("\n");
     }
     std::printf("\nSealing is %.1f %% of an Add of 100 tokens (d = %u).\n", 100 * sealing_share_, kDimension);
     std::printf("Database before and after the byte purge: %.1f and %.1f MiB; vectors alone: %.1f MiB.\n",
                 bytes_before_ / kMiB, bytes_after_ / kMiB, VectorBytes() / kMiB);
+    std::printf("While %d MiB were erased down to half, the database had at most %.0f MiB; after it, %.0f.\n",
+                arguments_.erase_mib, large_peak_ / kMiB, large_after_ / kMiB);
   }
 
   [[nodiscard]] std::string Json() const {
     nlohmann::json json;
     for (const Row& row : rows_) {
-      json["rows"].push_back(
-          {{"name", row.name}, {"median_ms", row.median_ms}, {"vault_syncs", row.vault_syncs}});
+      json["rows"].push_back({{"name", row.name},
+                              {"median_ms", row.median_ms},
+                              {"vault_syncs", row.vault_syncs},
+                              {"sealing_ms", row.sealing_ms}});
     }
     json["sealing_share_of_add_100"] = sealing_share_;
+    json["erase_peak_bytes"] = large_peak_;
+    json["erase_after_bytes"] = large_after_;
     json["database_bytes_before_purge"] = bytes_before_;
     json["database_bytes_after_purge"] = bytes_after_;
     json["vector_bytes"] = VectorBytes();
@@ -124,6 +145,9 @@ class Bench {
 
  private:
   static constexpr double kMiB = 1 << 20;
+  // Beside the tokens: the memory, its state, the tenant; and a certificate and an entry of the ledger.
+  static constexpr int kRecordsOfAdd = 3;
+  static constexpr int kRecordsOfDelete = 5;
 
   absl::Status Open() {
     EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open({directory_ + "/db", "", "", {}}));
@@ -211,38 +235,83 @@ class Bench {
     return service_->Purge(request).status();
   }
 
-  // What taking the keys of `count` tokens from the vault and sealing their records costs, alone.
-  absl::Status SealingShare(int count) {
-    const double add_ms = rows_.back().median_ms;
+  // What taking keys for `tokens` from the vault, and sealing their records and `others` costs, alone: of the
+  // operation measured last.
+  absl::Status MeasureSealing(int tokens, int others) {
     std::vector<double> times;
     storage::v1::TokenRecord record;
     record.set_key(std::string(static_cast<size_t>(kDimension) * 8, 'k'));
     record.set_value(std::string(static_cast<size_t>(kDimension) * 8, 'v'));
     record.set_salt(std::string(200, 's'));
+    const std::string record_key(64, 'k');
     EXPUNGE_ASSIGN_OR_RETURN(const auto tenant, store_->vault().Take(storage::kMasterSlot, 1));
     for (int repetition = 0; repetition < arguments_.repetitions; ++repetition) {
       const auto start = SteadyClock::now();
       EXPUNGE_ASSIGN_OR_RETURN(const auto slots,
-                               store_->vault().Take(tenant.front(), static_cast<size_t>(count)));
+                               store_->vault().Take(tenant.front(), static_cast<size_t>(tokens)));
       EXPUNGE_ASSIGN_OR_RETURN(const auto keys, store_->vault().Keys(tenant.front(), slots));
       for (size_t i = 0; i < keys.size(); ++i) {
-        sealed_bytes_ +=
-            storage::SealedStore::SealMessageWith(keys[i], storage::Table::kTokens, std::string(64, 'k'),
-                                                  {tenant.front(), slots[i]}, record)
-                .size();
+        sealed_bytes_ += storage::SealedStore::SealMessageWith(keys[i], storage::Table::kTokens, record_key,
+                                                               {tenant.front(), slots[i]}, record)
+                             .size();
+      }
+      for (int i = 0; i < others; ++i) {
+        EXPUNGE_ASSIGN_OR_RETURN(const std::string sealed,
+                                 store_->SealMessage(storage::Table::kStates, record_key,
+                                                     {storage::kMasterSlot, tenant.front()}, record));
+        sealed_bytes_ += sealed.size();
       }
       times.push_back(Seconds(SteadyClock::now() - start).count() * 1e3);
     }
-    sealing_share_ = Median(times) / add_ms;
+    rows_.back().sealing_ms = Median(times);
     return absl::OkStatus();
+  }
+
+  // Erases half of a large store. The records are random, and nobody's.
+  absl::Status EraseLarge() {
+    constexpr int kRecordsOfMiB = 256;
+    std::string value((size_t{1} << 20) / kRecordsOfMiB, '\0');
+    const auto key = [](int record) { return absl::StrCat("large ", record); };
+    for (int mib = 0; mib < arguments_.erase_mib; ++mib) {
+      storage::Transaction transaction;
+      for (int i = 0; i < kRecordsOfMiB; ++i) {
+        for (size_t at = 0; at + sizeof(uint64_t) <= value.size(); at += sizeof(uint64_t)) {
+          const uint64_t random = random_();
+          std::memcpy(value.data() + at, &random, sizeof(random));
+        }
+        transaction.Put(storage::Table::kRequests, key(mib * kRecordsOfMiB + i), value);
+      }
+      EXPUNGE_RETURN_IF_ERROR(store_->database().Commit(std::move(transaction)));
+    }
+    storage::Transaction deleted;
+    for (int i = 0; i < arguments_.erase_mib * kRecordsOfMiB; i += 2) {
+      deleted.Delete(storage::Table::kRequests, key(i));
+    }
+    EXPUNGE_RETURN_IF_ERROR(store_->database().Commit(std::move(deleted)));
+    std::atomic<bool> done = false;
+    std::thread watch([&] {
+      while (!done) {
+        large_peak_ = std::max(large_peak_, DatabaseBytes());
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    });
+    const absl::Status status =
+        Measure(absl::StrCat("byte purge of ", arguments_.erase_mib, " MiB, half of them deleted"), 1,
+                [this] { return store_->database().EraseDeletedBytes(); });
+    done = true;
+    watch.join();
+    large_after_ = DatabaseBytes();
+    return status;
   }
 
   [[nodiscard]] double VectorBytes() const { return static_cast<double>(next_ - first_) * kDimension * 16; }
 
   [[nodiscard]] double DatabaseBytes() const {
     double bytes = 0;
+    std::error_code gone;  // files come and go
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
-      if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+      const auto size = entry.is_regular_file(gone) ? entry.file_size(gone) : 0;
+      if (!gone) bytes += static_cast<double>(size);
     }
     return bytes;
   }
@@ -258,6 +327,8 @@ class Bench {
   std::vector<Row> rows_;
   double sealing_share_ = 0;
   size_t sealed_bytes_ = 0;
+  double large_peak_ = 0;
+  double large_after_ = 0;
   double bytes_before_ = 0;
   double bytes_after_ = 0;
 };
@@ -271,6 +342,9 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--repetitions", arguments.repetitions, "Of each small operation")
       ->check(CLI::Range(4, 1000))
+      ->capture_default_str();
+  app.add_option("--erase-mib", arguments.erase_mib, "The size of the store that is erased from")
+      ->check(CLI::Range(16, 1 << 20))
       ->capture_default_str();
   app.add_option("--directory", arguments.directory, "Where the data is put, and removed again");
   app.add_option("--out", arguments.out, "The JSON file [out/storage.json]");

@@ -84,13 +84,13 @@ int Serve(const ProgramOptions& options, StopSignal* stop) {
   if (!options.port_file.empty()) unlink(options.port_file.c_str());  // of an earlier run
   auto server = Server::Start(options.server, *log);
   if (!server.ok()) return Fail(log->get(), server.status());
-  if (!options.port_file.empty()) {
-    const absl::Status written = WritePortFile(options.port_file, (*server)->port());
-    if (!written.ok()) return Fail(log->get(), written);
-  }
   (*log)->Write(LogLevel::kInfo, absl::StrCat("serving on port ", (*server)->port()));
   if (!(*server)->admin_address().empty()) {
     (*log)->Write(LogLevel::kInfo, absl::StrCat("administration on ", (*server)->admin_address()));
+  }
+  if (!options.port_file.empty()) {
+    const absl::Status written = WritePortFile(options.port_file, (*server)->port());
+    if (!written.ok()) return Fail(log->get(), written);
   }
   stop->Arm();
   stop->Wait();

@@ -217,12 +217,18 @@ TEST_F(FsckTest, NamesEveryKindOfDamageAndAllAtOnce) {
       {"a state of nobody's", [=](auto* edit) { edit->Put(Table::kStates, std::string(32, 'q'), "x"); },
        "states", "but not the memory"},
   };
+  // With the vault, which notes how far the database has come.
   const std::string clean = directory_ / "clean";
   const auto copy_back = [&] {
-    fs::remove_all(Data());
-    fs::copy(clean, Data(), fs::copy_options::recursive);
+    for (const char* name : {"data", "vault"}) {
+      fs::remove_all(directory_ / name);
+      fs::copy(clean + "/" + name, directory_ / name, fs::copy_options::recursive);
+    }
   };
-  fs::copy(Data(), clean, fs::copy_options::recursive);
+  fs::create_directory(clean);
+  for (const char* name : {"data", "vault"}) {
+    fs::copy(directory_ / name, clean + "/" + name, fs::copy_options::recursive);
+  }
   for (const Damage& damage : damages) {
     SCOPED_TRACE(damage.name);
     Write(damage.make);
