@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <deque>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -14,15 +12,19 @@
 #include "base/error.h"
 #include "base/fault_point.h"
 #include "base/status_macros.h"
-#include "storage/locked_keys.h"
 #include "storage/vault_file.h"
 #include "storage/vault_format.h"
+#include "storage/vault_keys.h"
 
 namespace expunge::storage {
 namespace {
 
-constexpr size_t kBatch = 256;       // keys made at a time, at least
-constexpr size_t kReadSlots = 8192;  // slots read at a time: 1 MiB
+using vault::FirstRun;
+using vault::kReadSlots;
+using vault::PlaceAt;
+using vault::SlotError;
+
+constexpr size_t kBatch = 256;  // keys made at a time, at least
 
 // What is known of a slot. At first all are kTaken: the database decides (RetainOnly).
 enum class State : uint8_t {
@@ -39,46 +41,19 @@ struct Doomed {
   const SecretKey* key;
 };
 
-absl::Status SlotError(Slot slot, absl::string_view what) {
-  return MakeError(Reason::kStorageCorrupt, "", absl::StrCat("slot ", slot, " of the key vault ", what));
-}
-
-// The beginning of `slots` that lies together in the file, and may be read at once.
-absl::Span<const Slot> FirstRun(absl::Span<const Slot> slots) {
-  size_t end = 1;
-  while (end < slots.size() && end < kReadSlots && slots[end] == slots[end - 1] + 1) ++end;
-  return slots.subspan(0, end);
-}
-
-absl::string_view PlaceAt(const SecretBytes& places, size_t index) {
-  return AsView(places).substr(index * vault::kPlaceBytes, vault::kPlaceBytes);
-}
-
 bool OutOfRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 }  // namespace
 
-// `changing` serialises the changes, and guards the bookkeeping of slots. `parents_changing` guards the
-// unsealed keys, and is never held while the disk is waited for, but for reading one slot. Only a change
-// removes an unsealed key, so a change may keep the address of one without holding `parents_changing`.
+// `changing` serialises the changes, and guards the bookkeeping of slots.
 struct KeyVault::Impl {
   Impl(std::unique_ptr<vault::File> opened, SecretKey master_key)
       : file(std::move(opened)),
         header(file->header()),
         committed(header.committed),
-        master(*unsealed.Add(std::move(master_key))),
+        keys(file.get(), std::move(master_key)),
         states(file->slots() + 1, State::kTaken) {}
 
-  absl::StatusOr<SecretKey> ReadKey(Slot parent, const SecretKey& parent_key, Slot slot) const;
-  absl::StatusOr<std::vector<SecretKey>> ReadKeys(Slot parent, const SecretKey& parent_key,
-                                                  absl::Span<const Slot> slots) const;
-  absl::StatusOr<SecretKey> KeyOfTenant(Slot slot);
-  absl::StatusOr<std::vector<SecretKey>> Keys(Slot parent, absl::Span<const Slot> slots);
-  const SecretKey* FindParent(Slot parent) const;
-  absl::StatusOr<const SecretKey*> LoadParent(Slot parent);
-  void Forget(const std::vector<Doomed>& doomed);
-
-  absl::StatusOr<const SecretKey*> ParentKey(Slot parent);
   absl::Status CheckWritable() const;
   absl::Status Failed(int error, absl::string_view doing);
   absl::Status Fill(Slot parent, size_t count);
@@ -96,10 +71,7 @@ struct KeyVault::Impl {
   std::atomic<uint64_t> committed;
   std::atomic<bool> writable = true;
 
-  std::shared_mutex parents_changing;
-  LockedKeys unsealed;
-  const SecretKey& master;
-  std::unordered_map<Slot, const SecretKey*> parents;
+  vault::Keys keys;
 
   std::mutex changing;
   std::vector<State> states;  // by slot; 0 is none
@@ -107,103 +79,7 @@ struct KeyVault::Impl {
   std::deque<Slot> vacant;
 };
 
-// Reading.
-
-absl::StatusOr<SecretKey> KeyVault::Impl::ReadKey(Slot parent, const SecretKey& parent_key, Slot slot) const {
-  EXPUNGE_ASSIGN_OR_RETURN(std::vector<SecretKey> keys, ReadKeys(parent, parent_key, {&slot, 1}));
-  return std::move(keys.front());
-}
-
-absl::StatusOr<std::vector<SecretKey>> KeyVault::Impl::ReadKeys(Slot parent, const SecretKey& parent_key,
-                                                                absl::Span<const Slot> slots) const {
-  std::vector<Slot> sorted(slots.begin(), slots.end());
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<SecretKey> keys(slots.size());
-  for (absl::Span<const Slot> rest = sorted; !rest.empty();) {
-    const absl::Span<const Slot> run = FirstRun(rest);
-    for (const Slot slot : {run.front(), run.back()}) {
-      if (slot == kMasterSlot || slot > file->slots()) return SlotError(slot, "is not in its file");
-    }
-    EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes places, file->Read(run.front(), run.size()));
-    for (size_t i = 0; i < run.size(); ++i) {
-      std::optional<SecretKey> key =
-          vault::DecodeSlot(file->header().id, run[i], parent, parent_key, PlaceAt(places, i));
-      if (!key.has_value()) {
-        return SlotError(run[i], absl::StrCat("is damaged, or has no key under slot ", parent));
-      }
-      keys[static_cast<size_t>(&run[i] - sorted.data())] = *std::move(key);
-    }
-    rest.remove_prefix(run.size());
-  }
-  // From the order in the file to that which was asked for.
-  std::vector<SecretKey> asked;
-  asked.reserve(slots.size());
-  for (const Slot slot : slots) {
-    asked.push_back(std::move(
-        keys[static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), slot) - sorted.begin())]));
-  }
-  return asked;
-}
-
-const SecretKey* KeyVault::Impl::FindParent(Slot parent) const {
-  if (parent == kMasterSlot) return &master;
-  const auto found = parents.find(parent);
-  return found == parents.end() ? nullptr : found->second;
-}
-
-absl::StatusOr<const SecretKey*> KeyVault::Impl::LoadParent(Slot parent) {
-  if (const SecretKey* const key = FindParent(parent); key != nullptr) return key;
-  EXPUNGE_ASSIGN_OR_RETURN(SecretKey key, ReadKey(kMasterSlot, master, parent));
-  return parents.emplace(parent, unsealed.Add(std::move(key))).first->second;
-}
-
-// Wipes the unsealed keys of doomed slots.
-void KeyVault::Impl::Forget(const std::vector<Doomed>& doomed) {
-  const std::unique_lock lock(parents_changing);
-  for (const Doomed& one : doomed) {
-    const auto found = parents.find(one.slot);
-    if (found == parents.end()) continue;
-    unsealed.Release(found->second);
-    parents.erase(found);
-  }
-}
-
-// A copy of one that is kept unsealed.
-absl::StatusOr<SecretKey> KeyVault::Impl::KeyOfTenant(Slot slot) {
-  const auto copy = [](const SecretKey& key) {
-    SecretKey made;
-    std::copy_n(key.data(), SecretKey::kBytes, made.data());
-    return made;
-  };
-  {
-    const std::shared_lock lock(parents_changing);
-    if (const auto found = parents.find(slot); found != parents.end()) return copy(*found->second);
-  }
-  const std::unique_lock lock(parents_changing);
-  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const key, LoadParent(slot));
-  return copy(*key);
-}
-
-absl::StatusOr<std::vector<SecretKey>> KeyVault::Impl::Keys(Slot parent, absl::Span<const Slot> slots) {
-  {
-    const std::shared_lock lock(parents_changing);
-    if (const SecretKey* const key = FindParent(parent); key != nullptr) return ReadKeys(parent, *key, slots);
-  }
-  const std::unique_lock lock(parents_changing);
-  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const key, LoadParent(parent));
-  return ReadKeys(parent, *key, slots);
-}
-
 // Changes: with `changing` held.
-
-absl::StatusOr<const SecretKey*> KeyVault::Impl::ParentKey(Slot parent) {
-  {
-    const std::shared_lock lock(parents_changing);
-    if (const SecretKey* const key = FindParent(parent); key != nullptr) return key;
-  }
-  const std::unique_lock lock(parents_changing);
-  return LoadParent(parent);
-}
 
 absl::Status KeyVault::Impl::CheckWritable() const {
   if (writable) return absl::OkStatus();
@@ -220,7 +96,7 @@ absl::Status KeyVault::Impl::Failed(int error, absl::string_view doing) {
 
 // Makes `count` keys under `parent` and puts them into its pool.
 absl::Status KeyVault::Impl::Fill(Slot parent, size_t count) {
-  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const parent_key, ParentKey(parent));
+  EXPUNGE_ASSIGN_OR_RETURN(const SecretKey* const parent_key, keys.Parent(parent));
   const size_t reused = std::min(count, vacant.size());
   const uint64_t old_slots = file->slots();
   const uint64_t new_slots = old_slots + count - reused;
@@ -315,7 +191,7 @@ absl::Status KeyVault::Impl::FindKeys(std::vector<Doomed>* doomed) {
     const bool lives =
         one.parent == kMasterSlot || (one.parent < states.size() && states[one.parent] == State::kTaken);
     if (!lives) continue;
-    const absl::StatusOr<const SecretKey*> key = ParentKey(one.parent);
+    const absl::StatusOr<const SecretKey*> key = keys.Parent(one.parent);
     if (key.ok()) one.key = *key;
     if (!key.ok() && !absl::IsDataLoss(key.status())) return key.status();
   }
@@ -337,8 +213,10 @@ absl::Status KeyVault::Impl::Overwrite(std::vector<Doomed> doomed, uint64_t new_
   }
   header.committed = new_committed;
   int error = writer.Finish();
-  Forget(doomed);
-  if (error == 0) error = file->WriteHeader(header, master);
+  std::vector<Slot> overwritten;
+  for (const Doomed& one : doomed) overwritten.push_back(one.slot);
+  keys.Forget(overwritten);
+  if (error == 0) error = file->WriteHeader(header, keys.master());
   if (error != 0) return Failed(error, "write");
   CrashPoint("vault.overwritten");
   error = file->Sync(false);
@@ -421,13 +299,13 @@ absl::Status KeyVault::KeepSpare(Slot parent, size_t spare) {
 }
 
 absl::StatusOr<SecretKey> KeyVault::Key(Slot parent, Slot slot) const {
-  if (parent == kMasterSlot) return impl_->KeyOfTenant(slot);
-  EXPUNGE_ASSIGN_OR_RETURN(std::vector<SecretKey> keys, impl_->Keys(parent, {&slot, 1}));
+  if (parent == kMasterSlot) return impl_->keys.OfTenant(slot);
+  EXPUNGE_ASSIGN_OR_RETURN(std::vector<SecretKey> keys, impl_->keys.Under(parent, {&slot, 1}));
   return std::move(keys.front());
 }
 
 absl::StatusOr<std::vector<SecretKey>> KeyVault::Keys(Slot parent, absl::Span<const Slot> slots) const {
-  return impl_->Keys(parent, slots);
+  return impl_->keys.Under(parent, slots);
 }
 
 absl::Status KeyVault::Destroy(absl::Span<const Slot> slots, uint64_t committed) {
@@ -448,7 +326,7 @@ absl::Status KeyVault::Note(uint64_t committed) {
   EXPUNGE_RETURN_IF_ERROR(impl_->CheckWritable());
   if (committed <= impl_->header.committed) return absl::OkStatus();
   impl_->header.committed = committed;
-  const int error = impl_->file->WriteHeader(impl_->header, impl_->master);
+  const int error = impl_->file->WriteHeader(impl_->header, impl_->keys.master());
   if (error != 0) return impl_->Failed(error, "write");
   impl_->committed = committed;
   return absl::OkStatus();

@@ -105,6 +105,16 @@ int File::Sync(bool grown) {
   return (grown ? ::fsync(file_.get()) : ::fdatasync(file_.get())) == 0 ? 0 : errno;
 }
 
+absl::Status SlotError(Slot slot, absl::string_view what) {
+  return MakeError(Reason::kStorageCorrupt, "", absl::StrCat("slot ", slot, " of the key vault ", what));
+}
+
+absl::Span<const Slot> FirstRun(absl::Span<const Slot> slots) {
+  size_t end = 1;
+  while (end < slots.size() && end < kReadSlots && slots[end] == slots[end - 1] + 1) ++end;
+  return slots.subspan(0, end);
+}
+
 SecretBytes* RunWriter::Next(Slot slot) {
   if (slot != next_ || run_.size() >= kRunBytes) Flush();
   if (run_.empty()) first_ = slot;

@@ -11,6 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/durable_file.h"
 #include "base/secret.h"
 #include "storage/key_vault.h"
@@ -58,6 +60,17 @@ class File {
   std::atomic<uint64_t> slots_ = 0;
   std::atomic<uint64_t> syncs_ = 0;
 };
+
+// What has one of these slots at fault.
+[[nodiscard]] absl::Status SlotError(Slot slot, absl::string_view what);
+
+inline constexpr size_t kReadSlots = 8192;  // slots read at a time: 1 MiB
+// The beginning of `slots`, ascending, that lies together in the file and may be read at once.
+[[nodiscard]] absl::Span<const Slot> FirstRun(absl::Span<const Slot> slots);
+// One of the places that File::Read gave.
+[[nodiscard]] inline absl::string_view PlaceAt(const SecretBytes& places, size_t index) {
+  return AsView(places).substr(index * kPlaceBytes, kPlaceBytes);
+}
 
 // Collects places in ascending order and writes neighbours together.
 class RunWriter {
