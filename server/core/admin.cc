@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "server/core/build_info.h"
+#include "server/core/change.h"
 #include "server/core/times.h"
 #include "storage/backup.h"
 
@@ -135,7 +136,7 @@ absl::StatusOr<v1::GetServerStatusResponse> Admin::Status(const std::string& las
   v1::GetServerStatusResponse response;
   response.set_version(std::string(SoftwareVersion()));
   response.set_commit(std::string(SoftwareCommit()));
-  response.set_writable(context_.store->writable());
+  response.set_writable(CheckWritable(context_).ok());
   CountHeld(context_, &response);
   response.set_pending_erasure_count(context_.erasures->All().size());
   const auto oldest = context_.erasures->Oldest();
