@@ -153,11 +153,13 @@ absl::Status Replay(const Context& context, const storage::LedgerEntry& entry, R
 }
 
 absl::Status BeginEpochs(const Context& context) {
+  // Not the range after the backup's alone: a backup that is restored twice would give its numbers twice.
+  const auto minutes = static_cast<uint64_t>(std::max<int64_t>(0, absl::ToUnixSeconds(context.clock()) / 60));
   for (Tenant* tenant : context.tenants.All()) {
     const std::lock_guard lock(tenant->writer());
     Change change(context, *tenant, RequestIdentity{}, context.clock());
     for (const Snapshot& memory : tenant->All()) {
-      const uint64_t epoch = ((memory->epoch() >> 32) + 1) << 32;
+      const uint64_t epoch = std::max((memory->epoch() >> 32) + 1, minutes) << 32;
       change.Renumber(std::make_shared<const MemoryView>(memory->shared_identity(), epoch, memory->content(),
                                                          memory.get()));
     }

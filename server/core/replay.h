@@ -16,7 +16,8 @@ namespace expunge::core {
 [[nodiscard]] absl::Status Replay(const Context& context, const storage::LedgerEntry& entry,
                                   RestoreReport* report);
 
-// Gives every memory an epoch of the next range. Returns: as Change::Commit.
+// Gives every memory an epoch of a new range: the minutes since 1970, or the one after its present range if
+// that is higher. Returns: as Change::Commit.
 [[nodiscard]] absl::Status BeginEpochs(const Context& context);
 
 }  // namespace expunge::core
