@@ -284,8 +284,8 @@ absl::Status Change::SealLedger() {
   for (const auto& [number, record] : certificates_) {
     if (Erases(record)) erasure.add_certificates(number);
   }
-  // One that is carried out again has its entry.
-  if (erasure.certificates_size() > 0 && erasures_.count(erasure.certificates(0)) == 0) {
+  // One that is carried out again has its entry, perhaps under the number of an earlier certificate.
+  if (erasure.certificates_size() > 0 && erasures_.empty()) {
     erasure.set_create_time_unix_nanos(absl::ToUnixNanos(context_.clock()));
     std::set<std::string> requests;
     for (const TokenChange& change : token_changes_) {

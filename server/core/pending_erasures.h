@@ -2,6 +2,7 @@
 #ifndef EXPUNGE_SERVER_CORE_PENDING_ERASURES_H_
 #define EXPUNGE_SERVER_CORE_PENDING_ERASURES_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -22,9 +23,13 @@ struct PendingErasure {
 // In the order of their deletions. Threads: any number at once.
 class PendingErasures {
  public:
+  // Once, however often it is added.
   void Add(PendingErasure erasure) {
     const std::lock_guard lock(mutex_);
-    pending_.push_back(std::move(erasure));
+    const bool known = std::any_of(pending_.begin(), pending_.end(), [&](const PendingErasure& other) {
+      return other.first_certificate == erasure.first_certificate && other.tenant == erasure.tenant;
+    });
+    if (!known) pending_.push_back(std::move(erasure));
   }
 
   [[nodiscard]] std::vector<PendingErasure> All() const {

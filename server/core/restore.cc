@@ -1,28 +1,117 @@
 #include "server/core/restore.h"
 
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "server/core/byte_eraser.h"
+#include "server/core/certificates.h"
 #include "server/core/context.h"
 #include "server/core/handles.h"
 #include "server/core/ledger.h"
+#include "server/core/load.h"
+#include "server/core/records.h"
 #include "server/core/recovery.h"
 #include "server/core/replay.h"
+#include "storage/records.pb.h"
 
 namespace expunge::core {
 namespace {
 
+using storage::Table;
+
+// The latest certificate of each tenant in the backup, by the tenant's handle. The ledger must have it, too:
+// one without it ends before the backup was made, or is another history's, and deletions since would be
+// missed without a word.
+using LatestInBackup = std::map<Digest, std::pair<uint64_t, storage::v1::CertificateRecord>>;
+
+absl::StatusOr<LatestInBackup> ReadLatest(const Context& context) {
+  LatestInBackup latest;
+  for (Tenant* tenant : context.tenants.All()) {
+    const std::lock_guard lock(tenant->writer());
+    const uint64_t number = tenant->next_certificate() - 1;
+    if (number == 0) continue;
+    EXPUNGE_ASSIGN_OR_RETURN(auto record, LoadCertificateRecord(context, *tenant, number));
+    latest[tenant->handle()] = {number, std::move(record)};
+  }
+  return latest;
+}
+
+absl::Status EndsBefore() {
+  return absl::FailedPreconditionError(
+      "the deletion ledger ends before the backup was made: what was deleted since is not in it; name the "
+      "one "
+      "that was written last");
+}
+
+absl::Status OtherHistory() {
+  return absl::FailedPreconditionError(
+      "the deletion ledger has another certificate than the backup under the same number: it is not of this "
+      "history; name the one that the server wrote after this backup");
+}
+
+// `sealed`: what the ledger has in the place of `expected`.
+absl::Status Compare(const Context& context, absl::string_view key, absl::string_view sealed,
+                     const storage::v1::CertificateRecord& expected) {
+  EXPUNGE_ASSIGN_OR_RETURN(const auto opened, context.store->OpenValue(Table::kCertificates, key, sealed));
+  storage::v1::CertificateRecord record;
+  const bool same = ParseRecord(opened, &record) && record.payload() == expected.payload();
+  return same ? absl::OkStatus() : OtherHistory();
+}
+
+// Looks in an entry for what `latest` has of its tenant, and takes it out of there.
+absl::Status FindLatest(const Context& context, const storage::LedgerEntry& entry, LatestInBackup* latest) {
+  const auto expected = latest->find(entry.tenant);
+  if (expected == latest->end()) return absl::OkStatus();
+  const std::string key = CertificateKey(entry.tenant, expected->second.first);
+  for (const storage::LedgerRecord& record : entry.records) {
+    if (record.table != Table::kCertificates || record.key != key) continue;
+    EXPUNGE_RETURN_IF_ERROR(Compare(context, key, record.value, expected->second.second));
+    latest->erase(expected);
+    break;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReplayCopy(const Context& context, const std::string& file, RestoreReport* report) {
+  EXPUNGE_ASSIGN_OR_RETURN(LatestInBackup latest, ReadLatest(context));
   absl::Status outcome;
   EXPUNGE_RETURN_IF_ERROR(
       storage::ReadLedgerCopy(file, LedgerOwner(context.secret), [&](const storage::LedgerEntry& entry) {
-        outcome = Replay(context, entry, report);
+        outcome = FindLatest(context, entry, &latest);
+        if (outcome.ok()) outcome = Replay(context, entry, report);
         return outcome.ok();
       }));
-  return outcome;
+  EXPUNGE_RETURN_IF_ERROR(outcome);
+  return latest.empty() ? absl::OkStatus() : EndsBefore();
+}
+
+absl::Status CheckSameStore(const Context& context, const storage::Store& database) {
+  const auto sealed = database.Get(Table::kMeta, kSecretKey);
+  if (!sealed.ok() && !absl::IsNotFound(sealed.status())) return sealed.status();
+  if (sealed.ok()) {
+    const auto opened = context.store->OpenValue(Table::kMeta, kSecretKey, *sealed);
+    const auto secret = opened.ok() ? ReadSecret(*opened) : opened.status();
+    if (secret.ok() && *secret == context.secret) return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "the database that is to be replaced is not the one that the backup was made of");
+}
+
+absl::Status CheckReachesBackup(const Context& context, const storage::Store& database) {
+  EXPUNGE_ASSIGN_OR_RETURN(const LatestInBackup latest, ReadLatest(context));
+  for (const auto& [tenant, expected] : latest) {
+    const std::string key = CertificateKey(tenant, expected.first);
+    const auto sealed = database.Get(Table::kCertificates, key);
+    if (absl::IsNotFound(sealed.status())) return EndsBefore();
+    EXPUNGE_RETURN_IF_ERROR(sealed.status());
+    EXPUNGE_RETURN_IF_ERROR(Compare(context, key, *sealed, expected.second));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReplayDatabase(const Context& context, const std::string& directory, RestoreReport* report) {
@@ -30,6 +119,8 @@ absl::Status ReplayDatabase(const Context& context, const std::string& directory
   options.create_if_missing = false;
   options.read_only = true;
   EXPUNGE_ASSIGN_OR_RETURN(const auto database, storage::Store::Open(directory, options));
+  EXPUNGE_RETURN_IF_ERROR(CheckSameStore(context, *database));
+  EXPUNGE_RETURN_IF_ERROR(CheckReachesBackup(context, *database));
   for (Tenant* tenant : context.tenants.All()) {
     EXPUNGE_ASSIGN_OR_RETURN(
         const std::vector<storage::LedgerEntry> entries,

@@ -3,8 +3,8 @@
 // The deletions since come from a copy of the ledger (storage/ledger_copy.h), or from the database that the
 // backup replaces, if it can still be read. Each is one change: its tokens go, with their keys; the memory's
 // state is solved anew; its certificates are those that were issued then, in their places of the chain. At
-// the end every memory's epoch begins a new range (2^32 above), so that no number names two states; and the
-// files are rewritten, so that none of the restored ones holds what was deleted.
+// the end every memory's epoch begins a new range of 2^32, by the time of the restore, so that no number
+// names two states; and the files are rewritten, so that none of the restored ones holds what was deleted.
 //
 // What was added since the backup is lost. A retry of an Add that brought what was deleted since is refused
 // (kRequestLost).
@@ -46,8 +46,9 @@ struct RestoreReport {
 // Restores into an empty place, and leaves a directory that may be served; after a crash or an error it may
 // not, and the call is to be repeated. Cost: the backup is read twice and written once; one solve a memory;
 // one step for each deletion; the database is rewritten once.
-// Returns: as BeginRestore; as LedgerCopy::Open; FailedPrecondition if the ledger begins after the backup, so
-// that deletions are missing; DataLoss (kStorageCorrupt) if the backup, or the ledger, contradicts itself.
+// Returns: as BeginRestore; as LedgerCopy::Open; FailedPrecondition if the ledger begins after the backup, or
+// ends before it, so that deletions are missing, or is of another store or another history; DataLoss
+// (kStorageCorrupt) if the backup, or the ledger, contradicts itself.
 [[nodiscard]] absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options,
                                                     certificate::SigningKey key, const Clock& clock);
 

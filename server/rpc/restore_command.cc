@@ -74,7 +74,9 @@ void PrintText(const core::RestoreReport& report, const ServerOptions& server,
   }
   out << "What was added since is lost. Next: `expunged fsck`, then start the server.\n";
   if (!server.ledger_copy_file.empty()) {
-    out << "Start it with a new file for --ledger-copy, and keep the old one with the backup.\n";
+    out << "Start it with a new file for --ledger-copy. It gets all that the old one has of this data: from "
+           "then "
+           "on restore with the new one.\n";
   }
 }
 

@@ -1,0 +1,390 @@
+// Restores of what is rare: erasures of several memories at once, names that are used again, several tenants,
+// ledgers that are not the backup's. Every directory that a restore leaves passes the integrity check.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/core/fsck.h"
+#include "server/core/restore.h"
+#include "tests/server/core/service_fixture.h"
+
+namespace expunge::core {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kOther[] = "tenants/acme/memories/other";
+constexpr char kThird[] = "tenants/acme/memories/third";
+
+class RestoreEdgeTest : public ServiceTest {
+ protected:
+  void SetUp() override {
+    options_.ledger_copy_file = directory_ / "ledger";
+    Open();
+    for (const char* memory : {"cells", "other", "third"}) Create(memory);
+    for (const char* memory : {kMemory, kOther, kThird}) Add(memory, MakePoints("t", 6));
+  }
+
+  void BackUp(const std::string& name = "backup") {
+    v1::CreateBackupRequest request;
+    request.set_database_path(directory_ / (name + "-database"));
+    request.set_vault_path(directory_ / (name + "-vault"));
+    const auto made = service_->CreateBackup(request);
+    ASSERT_TRUE(made.ok()) << made.status();
+  }
+
+  v1::PurgeResponse Purge(const std::string& subject, const std::string& request_id = "") {
+    v1::PurgeRequest request;
+    request.set_parent(kTenant);
+    request.set_subject(subject);
+    request.set_request_id(request_id);
+    const auto response = service_->Purge(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : v1::PurgeResponse();
+  }
+
+  void DeleteMemory(const std::string& memory) {
+    v1::DeleteMemoryRequest request;
+    request.set_name(memory);
+    const auto response = service_->DeleteMemory(request);
+    ASSERT_TRUE(response.ok()) << response.status();
+  }
+
+  absl::StatusOr<RestoreReport> RestoreFrom(const std::string& copy, const std::string& database,
+                                            const std::string& backup = "backup") {
+    Close();
+    RestoreOptions options;
+    options.backup = {directory_ / (backup + "-database"), directory_ / (backup + "-vault")};
+    options.to.directory = directory_ / "restored/data";
+    options.to.master_key_file = directory_ / "master.key";
+    options.ledger_copy_file = copy;
+    options.replaced_database = database;
+    return Restore(options, key_, [this] { return now_; });
+  }
+
+  // Puts what was restored in the place of what was lost, and begins a new copy of the ledger.
+  void TakeRestored(const std::string& ledger = "ledger-after") {
+    for (const char* name : {"data", "vault"}) {
+      fs::remove_all(directory_ / name);
+      fs::rename(directory_ / (std::string("restored/") + name), directory_ / name);
+    }
+    options_.ledger_copy_file = directory_ / ledger;
+  }
+
+  void CopyData(const std::string& to) {
+    Close();
+    for (const char* name : {"data", "vault"}) {
+      fs::create_directories(directory_ / to);
+      fs::copy(directory_ / name, directory_ / (to + "/" + name), fs::copy_options::recursive);
+    }
+  }
+
+  std::vector<std::string> Problems() {
+    Close();
+    storage::SealedStoreOptions reading{directory_ / "data", "", "", {}};
+    reading.store.read_only = true;
+    const auto store = storage::SealedStore::Open(reading);
+    EXPECT_TRUE(store.ok()) << store.status();
+    std::vector<std::string> problems;
+    if (!store.ok()) return problems;
+    FsckOptions options;
+    options.signing_key_id = key_.Public().KeyId();
+    for (const FsckProblem& problem : Fsck(**store, options).problems) {
+      problems.push_back(DescribeProblem(problem));
+    }
+    return problems;
+  }
+
+  // How many certificates of the tenant have this stage.
+  int Count(v1::ErasureStage stage, const std::string& tenant = kTenant) {
+    v1::ListCertificatesRequest request;
+    request.set_parent(tenant);
+    int count = 0;
+    do {
+      const auto page = service_->ListCertificates(request);
+      EXPECT_TRUE(page.ok()) << page.status();
+      if (!page.ok()) break;
+      for (const v1::Certificate& certificate : page->certificates()) count += certificate.stage() == stage;
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    return count;
+  }
+
+  std::set<std::string> Ids(const std::string& memory) {
+    std::set<std::string> ids;
+    for (const v1::TokenInfo& token : Tokens(memory)) {
+      ids.insert(token.name().substr(token.name().rfind('/') + 1));
+    }
+    return ids;
+  }
+
+  // After a purge of one subject from the three memories.
+  void ExpectPurgedOnce() {
+    for (const char* memory : {kMemory, kOther, kThird}) {
+      EXPECT_EQ(Ids(memory), (std::set<std::string>{"t0", "t1", "t3", "t4", "t5"}));
+    }
+    EXPECT_EQ(Count(v1::ERASURE_STAGE_KEY_DESTROYED), 3);
+    EXPECT_EQ(Count(v1::ERASURE_STAGE_PHYSICALLY_PURGED), 3);
+    EXPECT_THAT(Problems(), IsEmpty());
+  }
+};
+
+TEST_F(RestoreEdgeTest, APurgeOfThreeMemoriesIsCarriedOutOnceFromTheReplacedDatabase) {
+  BackUp();
+  const v1::PurgeResponse purged = Purge("subject-t2", "purge");
+  const auto report = RestoreFrom("", directory_ / "data");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->deletions, 1U);
+  EXPECT_EQ(report->certificates, 3U);
+  TakeRestored();
+  Open();
+  EXPECT_EQ(Purge("subject-t2", "purge").SerializeAsString(), purged.SerializeAsString());
+  ExpectPurgedOnce();
+}
+
+TEST_F(RestoreEdgeTest, SoIsOneWhoseBytesWereErased) {
+  BackUp();
+  Purge("subject-t2");
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  ASSERT_TRUE(RestoreFrom("", directory_ / "data").ok());
+  TakeRestored();
+  Open();
+  ExpectPurgedOnce();
+}
+
+TEST_F(RestoreEdgeTest, SoIsOneThatTheCopyCaughtUpWith) {
+  options_.ledger_copy_file.clear();
+  Open();
+  BackUp();
+  Purge("subject-t2");
+  options_.ledger_copy_file = directory_ / "ledger";
+  Open();
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  ExpectPurgedOnce();
+}
+
+TEST_F(RestoreEdgeTest, SoIsOneThatTheCopyHasAsOneEntry) {
+  BackUp();
+  Purge("subject-t2");
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  ExpectPurgedOnce();
+}
+
+TEST_F(RestoreEdgeTest, AnErasureThatTheBackupHasAsPendingIsCompletedOnce) {
+  Purge("subject-t2");
+  BackUp();
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  for (const bool from_copy : {true, false}) {
+    fs::remove_all(directory_ / "restored");
+    const auto report =
+        RestoreFrom(from_copy ? directory_ / "ledger" : "", from_copy ? "" : directory_ / "data");
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->deletions, 0U);
+    EXPECT_EQ(report->certificates, 3U);
+  }
+  TakeRestored();
+  Open();
+  ExpectPurgedOnce();
+}
+
+TEST_F(RestoreEdgeTest, ATokenThatWasAddedAgainBeforeTheBackupStays) {
+  Delete(kMemory, {"t1"});
+  Add(kMemory, {MakePoints("t", 6)[1]}, "again");
+  BackUp();
+  Delete(kMemory, {"t2"});
+  const auto report = RestoreFrom(directory_ / "ledger", "");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->deleted_tokens, 1U);
+  TakeRestored();
+  Open();
+  EXPECT_EQ(Ids(kMemory), (std::set<std::string>{"t0", "t1", "t3", "t4", "t5"}));
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(RestoreEdgeTest, ATokenThatWasDeletedSinceAndAddedAgainIsGone) {
+  BackUp();
+  Delete(kMemory, {"t1"});
+  Add(kMemory, {MakePoints("t", 6)[1]}, "again");
+  ASSERT_TRUE(RestoreFrom("", directory_ / "data").ok());
+  TakeRestored();
+  Open();
+  EXPECT_EQ(Ids(kMemory), (std::set<std::string>{"t0", "t2", "t3", "t4", "t5"}));
+  // It is not deleted since, so the retry adds it.
+  Add(kMemory, {MakePoints("t", 6)[1]}, "again");
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(RestoreEdgeTest, AMemoryThatWasMadeAnewUnderItsNameIsNotTheOldOne) {
+  BackUp();
+  DeleteMemory(kOther);
+  Create("other");
+  Add(kOther, MakePoints("n", 4), "new");
+  Delete(kOther, {"n2"});
+  DeleteMemory(kThird);
+  Create("third");
+  DeleteMemory(kThird);
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  v1::ListMemoriesRequest list;
+  list.set_parent(kTenant);
+  EXPECT_EQ(service_->ListMemories(list)->memories_size(), 1);
+  Create("other");
+  EXPECT_TRUE(Fails(service_->Add(AddRequestFor(kOther, MakePoints("n", 4), "new")).status(),
+                    Reason::kRequestLost, "request_id"));
+  Add(kOther, MakePoints("m", 3));
+  Delete(kOther, {"m1"});
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(RestoreEdgeTest, EveryTokenOfAMemoryCanBeDeletedAgain) {
+  BackUp();
+  Delete(kMemory, {"t0", "t1", "t2"});
+  Delete(kMemory, {"t3", "t4", "t5"});
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  EXPECT_THAT(Ids(kMemory), IsEmpty());
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(RestoreEdgeTest, TenantsAreRestoredEachByItself) {
+  v1::CreateMemoryRequest create;
+  create.set_parent("tenants/known");
+  create.set_memory_id("m");
+  *create.mutable_config() = SmallConfig();
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  Add("tenants/known/memories/m", MakePoints("k", 5));
+  BackUp();
+  create.set_parent("tenants/unknown");
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  Add("tenants/unknown/memories/m", MakePoints("u", 5));
+  Delete("tenants/unknown/memories/m", {"u1"});
+  Delete("tenants/known/memories/m", {"k1"});
+  Delete(kMemory, {"t1"});
+  const auto report = RestoreFrom(directory_ / "ledger", "");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->skipped_entries, 1U);
+  EXPECT_EQ(report->deletions, 2U);
+  TakeRestored();
+  Open();
+  EXPECT_EQ(Ids("tenants/known/memories/m"), (std::set<std::string>{"k0", "k2", "k3", "k4"}));
+  EXPECT_EQ(Ids(kMemory), (std::set<std::string>{"t0", "t2", "t3", "t4", "t5"}));
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(RestoreEdgeTest, ACopyOfTheLedgerThatEndsBeforeTheBackupIsRefused) {
+  Delete(kMemory, {"t0"});
+  Close();
+  fs::copy(directory_ / "ledger", directory_ / "old-ledger");
+  Open();
+  Delete(kMemory, {"t1"});
+  BackUp();
+  Delete(kMemory, {"t2"});
+  const auto report = RestoreFrom(directory_ / "old-ledger", "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();
+  EXPECT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+}
+
+TEST_F(RestoreEdgeTest, ACopyOfTheLedgerOfAnotherHistoryIsRefused) {
+  Delete(kMemory, {"t0"});
+  CopyData("fork");
+  Open();
+  Delete(kMemory, {"t1"});
+  Delete(kMemory, {"t2"});
+  Close();
+  fs::copy(directory_ / "ledger", directory_ / "other-ledger");
+  // The other history begins.
+  for (const char* name : {"data", "vault"}) {
+    fs::remove_all(directory_ / name);
+    fs::rename(directory_ / (std::string("fork/") + name), directory_ / name);
+  }
+  options_.ledger_copy_file = directory_ / "new-ledger";
+  Open();
+  Delete(kMemory, {"t3"});
+  BackUp();
+  const auto report = RestoreFrom(directory_ / "other-ledger", "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();
+  ASSERT_TRUE(RestoreFrom(directory_ / "new-ledger", "").ok());
+}
+
+TEST_F(RestoreEdgeTest, AReplacedDatabaseThatIsOlderThanTheBackupIsRefused) {
+  Delete(kMemory, {"t0"});
+  CopyData("older");
+  Open();
+  Delete(kMemory, {"t1"});
+  BackUp();
+  Delete(kMemory, {"t2"});
+  const auto report = RestoreFrom("", directory_ / "older/data");
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();
+  EXPECT_TRUE(RestoreFrom("", directory_ / "data").ok());
+}
+
+TEST_F(RestoreEdgeTest, AReplacedDatabaseOfAnotherStoreIsRefused) {
+  BackUp();
+  Delete(kMemory, {"t2"});
+  Close();
+  { ASSERT_TRUE(storage::SealedStore::Open({directory_ / "elsewhere/data", "", "", {}}).ok()); }
+  const auto empty = RestoreFrom("", directory_ / "elsewhere/data");
+  EXPECT_FALSE(empty.ok());
+  fs::remove_all(directory_ / "elsewhere");
+  auto store = storage::SealedStore::Open({directory_ / "elsewhere/data", "", "", {}});
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(Service::Open(
+                  *std::move(store), key_, [this] { return now_; }, ServiceOptions())
+                  .ok());
+  const auto report = RestoreFrom("", directory_ / "elsewhere/data");
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();
+  EXPECT_TRUE(RestoreFrom("", directory_ / "data").ok());
+}
+
+TEST_F(RestoreEdgeTest, ASecondRestoreOfTheSameBackupGivesNoEpochTwice) {
+  BackUp();
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  Add(kMemory, MakePoints("first", 2));
+  Delete(kMemory, {"first1"});
+  const uint64_t last = Full(kMemory).state().epoch();
+  now_ += absl::Hours(1);
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger-after", "").ok());
+  TakeRestored("ledger-third");
+  Open();
+  EXPECT_GT(Full(kMemory).state().epoch(), last);
+}
+
+TEST_F(RestoreEdgeTest, TheNewCopyOfTheLedgerServesForTheOldBackup) {
+  BackUp();
+  Delete(kMemory, {"t0"});
+  Purge("subject-t2");
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  Delete(kMemory, {"t1"});
+  ASSERT_TRUE(service_->EraseBytes().ok());
+  const auto report = RestoreFrom(directory_ / "ledger-after", "");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->deletions, 3U);
+  TakeRestored("ledger-third");
+  Open();
+  EXPECT_EQ(Ids(kMemory), (std::set<std::string>{"t3", "t4", "t5"}));
+  EXPECT_EQ(Count(v1::ERASURE_STAGE_PHYSICALLY_PURGED), 5);
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace expunge::core
