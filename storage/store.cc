@@ -234,6 +234,8 @@ absl::Status Store::Commit(Transaction transaction) {
                                 status.ToString()));
 }
 
+absl::Status Store::CheckRoom(uint64_t bytes) { return impl_->reserve.Admit(bytes, /*erases=*/false); }
+
 absl::StatusOr<std::string> Store::Get(Table table, absl::string_view key) const {
   std::string value;
   const rocksdb::Status status =

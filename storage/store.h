@@ -92,6 +92,10 @@ class Store {
   // kDiskFull: nothing was written, and the store goes on.
   [[nodiscard]] absl::Status Commit(Transaction transaction);
 
+  // Whether a change of `bytes` that erases nothing would be admitted now: to be asked before keys are taken
+  // for it, as a change that is refused keeps them until the next start. Returns: kDiskFull.
+  [[nodiscard]] absl::Status CheckRoom(uint64_t bytes);
+
   // NotFound if there is no such key; DataLoss if the block is damaged.
   [[nodiscard]] absl::StatusOr<std::string> Get(Table table, absl::string_view key) const;
 

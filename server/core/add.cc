@@ -177,6 +177,7 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
   EXPUNGE_RETURN_IF_ERROR(CheckAgainstMemory(context, *before, request));
   EXPUNGE_ASSIGN_OR_RETURN(const DecodedVectors vectors, Decode(memory.config, request));
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
+  EXPUNGE_RETURN_IF_ERROR(context.store->database().CheckRoom(request.ByteSizeLong()));
 
   const auto count = static_cast<size_t>(request.tokens_size());
   EXPUNGE_RETURN_IF_ERROR(context.store->vault().KeepSpare(tenant->key_slot(), count + kSpareKeys));

@@ -50,6 +50,7 @@ absl::StatusOr<v1::CreateMemoryResponse> CreateMemory(Context& context,
   if (remembered.has_value()) return *std::move(remembered);
   EXPUNGE_RETURN_IF_ERROR(CheckRoomForMemory(context, tenant, request.memory_id()));
   EXPUNGE_RETURN_IF_ERROR(CheckWritable(context));
+  EXPUNGE_RETURN_IF_ERROR(context.store->database().CheckRoom(request.ByteSizeLong()));
 
   EXPUNGE_ASSIGN_OR_RETURN(const Snapshot created,
                            EmptyView(MakeIdentity(tenant_name, request.memory_id(), config, received), 0));

@@ -100,9 +100,9 @@ absl::Status Erase(const Context& context, const Tenant& tenant, const storage::
 absl::Status RefuseRetries(const Context& context, const Tenant& tenant,
                            const storage::v1::ErasureRecord& erasure, Change* change) {
   for (const std::string& request : erasure.requests()) {
-    const absl::Status known = context.store->database()
-                                   .Get(Table::kRequests, absl::StrCat(AsView(tenant.handle()), request))
-                                   .status();
+    absl::Status known = context.store->database()
+                             .Get(Table::kRequests, absl::StrCat(AsView(tenant.handle()), request))
+                             .status();
     if (known.ok()) continue;
     if (!absl::IsNotFound(known)) return known;
     storage::v1::RequestRecord lost;
