@@ -81,22 +81,31 @@ absl::StatusOr<ErasuresByCertificate> ReadErasures(const storage::SealedStore& s
   return erasures;
 }
 
-// The entry of the certificate in `key` and `value`.
-absl::StatusOr<LedgerEntry> EntryOf(const storage::SealedStore& store, const storage::Store& database,
-                                    const Digest& tenant, const ErasuresByCertificate& erasures,
-                                    absl::string_view key, absl::string_view value) {
+// The certificate in `key` and `value`, with what belongs to it.
+struct Part {
+  LedgerEntry entry;
+  std::string change;  // the same for all certificates of one; empty: it has no other
+};
+
+absl::StatusOr<Part> PartOf(const storage::SealedStore& store, const storage::Store& database,
+                            const Digest& tenant, const ErasuresByCertificate& erasures,
+                            absl::string_view key, absl::string_view value) {
   EXPUNGE_ASSIGN_OR_RETURN(const auto opened, store.OpenValue(Table::kCertificates, key, value));
   storage::v1::CertificateRecord certificate;
   if (!ParseRecord(opened, &certificate)) return Unreadable();
-  LedgerEntry entry{tenant, {{Table::kCertificates, std::string(key), std::string(value)}}};
+  Part part{{tenant, {{Table::kCertificates, std::string(key), std::string(value)}}}, ""};
+  LedgerEntry& entry = part.entry;
   const uint64_t number = certificate.completes() > 0 ? certificate.completes() : CertificateNumber(key);
   const auto erasure = erasures.find(number);
-  if (erasure != erasures.end()) entry.records.push_back(*erasure->second);
-  if (certificate.request().empty()) return entry;
+  if (erasure != erasures.end()) {
+    entry.records.push_back(*erasure->second);
+    part.change = absl::StrCat(erasure->second->key, certificate.completes() > 0 ? "completed" : "");
+  }
+  if (certificate.request().empty()) return part;
   std::string request = absl::StrCat(AsView(tenant), certificate.request());
   EXPUNGE_ASSIGN_OR_RETURN(std::string answer, database.Get(Table::kRequests, request));
   entry.records.push_back({Table::kRequests, std::move(request), std::move(answer)});
-  return entry;
+  return part;
 }
 
 }  // namespace
@@ -106,12 +115,19 @@ absl::StatusOr<std::vector<LedgerEntry>> LedgerSince(const storage::SealedStore&
                                                      uint64_t first) {
   EXPUNGE_ASSIGN_OR_RETURN(const ErasuresByCertificate erasures, ReadErasures(store, database, tenant));
   std::vector<LedgerEntry> entries;
+  std::string last_change;
   absl::Status outcome;
   const auto visit = [&](absl::string_view key, absl::string_view value) {
-    absl::StatusOr<LedgerEntry> entry = EntryOf(store, database, tenant, erasures, key, value);
-    outcome = entry.status();
-    if (outcome.ok()) entries.push_back(*std::move(entry));
-    return outcome.ok();
+    absl::StatusOr<Part> part = PartOf(store, database, tenant, erasures, key, value);
+    outcome = part.status();
+    if (!outcome.ok()) return false;
+    if (!part->change.empty() && part->change == last_change) {
+      entries.back().records.push_back(std::move(part->entry.records.front()));
+    } else {
+      entries.push_back(std::move(part->entry));
+    }
+    last_change = std::move(part->change);
+    return true;
   };
   EXPUNGE_RETURN_IF_ERROR(
       database.Scan(Table::kCertificates, AsView(tenant), CertificateKey(tenant, first), visit));

@@ -20,8 +20,8 @@ namespace expunge::core {
 // another file belongs to it; as LedgerCopy::Open and Append.
 [[nodiscard]] absl::Status OpenLedgerCopy(Context* context);
 
-// What `database` has of the ledger of one tenant, from its certificate `first` on: one entry a certificate,
-// as changes made them. `store` has the keys; its own database may be another one.
+// What `database` has of the ledger of one tenant, from its certificate `first` on: one entry a change, as
+// changes made them. `store` has the keys; its own database may be another one.
 // Returns: kStorageCorrupt; errors of the store.
 [[nodiscard]] absl::StatusOr<std::vector<storage::LedgerEntry>> LedgerSince(const storage::SealedStore& store,
                                                                             const storage::Store& database,

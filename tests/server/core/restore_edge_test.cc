@@ -174,6 +174,23 @@ TEST_F(RestoreEdgeTest, SoIsOneThatTheCopyCaughtUpWith) {
   ExpectPurgedOnce();
 }
 
+TEST_F(RestoreEdgeTest, OneThatTheCopyDidNotCatchUpWithWholeDoesNotCount) {
+  options_.ledger_copy_file.clear();
+  Open();
+  BackUp();
+  Purge("subject-t2");
+  options_.ledger_copy_file = directory_ / "ledger";
+  Open();
+  Close();
+  fs::resize_file(directory_ / "ledger", fs::file_size(directory_ / "ledger") - 1);
+  const auto report = RestoreFrom(directory_ / "ledger", "");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->deletions, 0U);
+  TakeRestored();
+  Open();
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
 TEST_F(RestoreEdgeTest, SoIsOneThatTheCopyHasAsOneEntry) {
   BackUp();
   Purge("subject-t2");
