@@ -227,15 +227,18 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
   EXPECT_EQ(server.max_tokens_per_memory, defaults.max_tokens_per_memory);
   EXPECT_EQ(server.max_live_solver_bytes, defaults.max_live_solver_bytes);
   EXPECT_EQ(server.recover_by_solving, defaults.recover_by_solving);
+  EXPECT_EQ(server.reserve_bytes, defaults.reserve_bytes);
+  EXPECT_EQ(server.ledger_copy_file, defaults.ledger_copy_file);
   EXPECT_EQ(server.allow_remote_plaintext, defaults.allow_remote_plaintext);
   EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
 }
 
 TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
   const std::string text = test_support::ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
-  for (const char* key : {"data-dir", "address", "admin-address", "vault-dir", "key-file", "log-level",
-                          "log-file", "worker-threads", "max-message-bytes", "max-queued",
-                          "max-tokens-per-memory", "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
+  for (const char* key :
+       {"data-dir", "address", "admin-address", "vault-dir", "key-file", "ledger-copy", "reserve-bytes",
+        "log-level", "log-file", "worker-threads", "max-message-bytes", "max-queued", "max-tokens-per-memory",
+        "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
     EXPECT_THAT(text, HasSubstr(std::string(key) + " = ")) << key;
   }
 }
