@@ -295,7 +295,7 @@ class Bench {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
       }
     });
-    const absl::Status status =
+    absl::Status status =
         Measure(absl::StrCat("byte purge of ", arguments_.erase_mib, " MiB, half of them deleted"), 1,
                 [this] { return store_->database().EraseDeletedBytes(); });
     done = true;

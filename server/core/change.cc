@@ -14,6 +14,7 @@
 #include "certificate/physical_purge.h"
 #include "server/core/build_info.h"
 #include "server/core/handles.h"
+#include "server/core/ledger.h"
 #include "server/core/names.h"
 #include "server/core/records.h"
 
@@ -294,7 +295,11 @@ absl::Status Change::SealLedger() {
         if (!held->added_by.empty()) requests.insert(held->added_by);
       }
     }
-    for (const std::string& request : requests) erasure.add_requests(request);
+    for (const std::string& request : requests) {
+      erasure.add_requests(request);
+      if (context_.ledger_copy == nullptr) continue;
+      ledger_.records.push_back(LostRequest(absl::StrCat(AsView(tenant_.handle()), request)));
+    }
     for (const Snapshot& memory : gone_) erasure.add_memories(ToBytes(memory->identity().pseudonym));
     erasures_[erasure.certificates(0)] = std::move(erasure);
   }

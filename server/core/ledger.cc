@@ -44,7 +44,7 @@ absl::Status Ahead() {
       "the copy of the deletion ledger reports what the database lacks: the database is an older copy, and "
       "would bring back what was deleted. Restore it with `expunged restore`; after a restore, or for "
       "another "
-      "data directory, begin a new file");
+      "directory, begin a new file");
 }
 
 // The copy may lack the last changes, but must not report any that the database doesn't have.
@@ -59,8 +59,13 @@ absl::Status CheckNotAhead(const Context& context, const LatestByTenant& latest)
   return absl::OkStatus();
 }
 
-// The deletions of one tenant, as they are stored, by each certificate that belongs to them.
-using ErasuresByCertificate = std::map<uint64_t, std::shared_ptr<const LedgerRecord>>;
+// A deletion as it is stored, and the requests that added what was deleted.
+struct StoredErasure {
+  LedgerRecord record;
+  std::vector<std::string> requests;
+};
+// The deletions of one tenant, by each certificate that belongs to them.
+using ErasuresByCertificate = std::map<uint64_t, std::shared_ptr<const StoredErasure>>;
 
 absl::StatusOr<ErasuresByCertificate> ReadErasures(const storage::SealedStore& store,
                                                    const storage::Store& database, const Digest& tenant) {
@@ -71,9 +76,10 @@ absl::StatusOr<ErasuresByCertificate> ReadErasures(const storage::SealedStore& s
     storage::v1::ErasureRecord erasure;
     outcome = opened.status();
     if (outcome.ok() && !ParseRecord(*opened, &erasure)) outcome = Unreadable();
-    const auto record = std::make_shared<const LedgerRecord>(
-        LedgerRecord{Table::kErasures, std::string(key), std::string(value)});
-    for (const uint64_t number : erasure.certificates()) erasures[number] = record;
+    const auto stored = std::make_shared<const StoredErasure>(
+        StoredErasure{{Table::kErasures, std::string(key), std::string(value)},
+                      {erasure.requests().begin(), erasure.requests().end()}});
+    for (const uint64_t number : erasure.certificates()) erasures[number] = stored;
     return outcome.ok();
   };
   EXPUNGE_RETURN_IF_ERROR(database.Scan(Table::kErasures, AsView(tenant), "", visit));
@@ -98,8 +104,14 @@ absl::StatusOr<Part> PartOf(const storage::SealedStore& store, const storage::St
   const uint64_t number = certificate.completes() > 0 ? certificate.completes() : CertificateNumber(key);
   const auto erasure = erasures.find(number);
   if (erasure != erasures.end()) {
-    entry.records.push_back(*erasure->second);
-    part.change = absl::StrCat(erasure->second->key, certificate.completes() > 0 ? "completed" : "");
+    const StoredErasure& stored = *erasure->second;
+    entry.records.push_back(stored.record);
+    part.change = absl::StrCat(stored.record.key, certificate.completes() > 0 ? "completed" : "");
+    if (certificate.completes() == 0) {
+      for (const std::string& request : stored.requests) {
+        entry.records.push_back(LostRequest(absl::StrCat(AsView(tenant), request)));
+      }
+    }
   }
   if (certificate.request().empty()) return part;
   std::string request = absl::StrCat(AsView(tenant), certificate.request());
@@ -108,7 +120,23 @@ absl::StatusOr<Part> PartOf(const storage::SealedStore& store, const storage::St
   return part;
 }
 
+// A stored value that is not sealed begins so.
+const std::string& PublicName() {
+  static const auto& name = *new std::string(2 * sizeof(storage::Slot), '\0');
+  return name;
+}
+
 }  // namespace
+
+LedgerRecord LostRequest(std::string key) {
+  storage::v1::RequestRecord record;
+  record.set_lost(true);
+  return {Table::kRequests, std::move(key), PublicName() + record.SerializeAsString()};
+}
+
+bool IsLostRequest(const LedgerRecord& record) {
+  return record.table == Table::kRequests && record.value == LostRequest("").value;
+}
 
 absl::StatusOr<std::vector<LedgerEntry>> LedgerSince(const storage::SealedStore& store,
                                                      const storage::Store& database, const Digest& tenant,

@@ -3,6 +3,7 @@
 #define EXPUNGE_SERVER_CORE_LEDGER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,11 @@
 #include "storage/store.h"
 
 namespace expunge::core {
+
+// What stands in the database for a request whose result a restore lost (kRequestLost): public, as it says
+// nothing and may be of a tenant whose key the backup lacks. `key`: the request's in kRequests.
+[[nodiscard]] storage::LedgerRecord LostRequest(std::string key);
+[[nodiscard]] bool IsLostRequest(const storage::LedgerRecord& record);
 
 // Opens the copy that the options name, if they do, and appends what the database has and it lacks (all, if
 // it is new). REQUIRES: the tenants are loaded. Cost: one pass over the copy.

@@ -17,6 +17,7 @@
 #include "expunge/v1/unlearning_service.pb.h"
 #include "server/core/change.h"
 #include "server/core/handles.h"
+#include "server/core/ledger.h"
 #include "server/core/records.h"
 #include "server/core/step.h"
 #include "storage/records.pb.h"
@@ -44,6 +45,7 @@ absl::Status OpenRecord(const storage::SealedStore& store, const LedgerRecord& r
 absl::StatusOr<Reported> OpenEntry(const storage::SealedStore& store, const storage::LedgerEntry& entry) {
   Reported reported;
   for (const LedgerRecord& record : entry.records) {
+    if (IsLostRequest(record)) continue;  // the erasure names it
     absl::Status opened;
     if (record.table == Table::kCertificates) {
       opened = OpenRecord(store, record, &reported.certificates[CertificateNumber(record.key)]);
@@ -123,11 +125,20 @@ absl::Status CheckNext(const Tenant& tenant, uint64_t first) {
 
 }  // namespace
 
+absl::Status RefuseRetriesOfUnknown(const Context& context, const std::vector<LedgerRecord>& records) {
+  storage::Transaction transaction;
+  for (const LedgerRecord& record : records) {
+    if (IsLostRequest(record)) transaction.Put(record.table, record.key, record.value);
+  }
+  bool durable = false;
+  return context.store->Commit(std::move(transaction), {}, &durable);
+}
+
 absl::Status Replay(const Context& context, const storage::LedgerEntry& entry, RestoreReport* report) {
   Tenant* const tenant = FindTenant(context, entry.tenant);
   if (tenant == nullptr) {
     ++report->skipped_entries;
-    return absl::OkStatus();
+    return RefuseRetriesOfUnknown(context, entry.records);
   }
   const std::lock_guard lock(tenant->writer());
   EXPUNGE_ASSIGN_OR_RETURN(Reported reported, OpenEntry(*context.store, entry));

@@ -2,6 +2,8 @@
 #ifndef EXPUNGE_SERVER_CORE_REPLAY_H_
 #define EXPUNGE_SERVER_CORE_REPLAY_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "server/core/context.h"
 #include "server/core/restore.h"
@@ -15,6 +17,11 @@ namespace expunge::core {
 // it does not unseal or parse; as Change::Commit.
 [[nodiscard]] absl::Status Replay(const Context& context, const storage::LedgerEntry& entry,
                                   RestoreReport* report);
+
+// Refuses retries of the lost requests among `records`, of a tenant that the backup doesn't know. One that is
+// made anew under its name must not get back what was deleted. Returns: errors of the store.
+[[nodiscard]] absl::Status RefuseRetriesOfUnknown(const Context& context,
+                                                  const std::vector<storage::LedgerRecord>& records);
 
 // Gives every memory an epoch of a new range: the minutes since 1970, or the one after its present range if
 // that is higher. Returns: as Change::Commit.

@@ -68,7 +68,9 @@ absl::StatusOr<std::optional<storage::v1::RequestRecord>> FindAnswer(const Conte
   if (absl::IsNotFound(opened.status())) return Found();
   EXPUNGE_RETURN_IF_ERROR(opened.status());
   storage::v1::RequestRecord record;
-  if (!ParseRecord(*opened, &record)) {
+  const bool parsed = ParseRecord(*opened, &record);
+  // Only one that says nothing may be public.
+  if (!parsed || (opened->key == storage::KeyName{} && !record.lost())) {
     return MakeError(Reason::kStorageCorrupt, "", "a remembered request is unreadable");
   }
   if (record.lost()) {

@@ -74,9 +74,8 @@ void PrintText(const core::RestoreReport& report, const ServerOptions& server,
   }
   out << "What was added since is lost. Next: `expunged fsck`, then start the server.\n";
   if (!server.ledger_copy_file.empty()) {
-    out << "Start it with a new file for --ledger-copy. It gets all that the old one has of this data: from "
-           "then "
-           "on restore with the new one.\n";
+    out << "Start it with a new file for --ledger-copy, which gets all that the old one has of this data: "
+           "restore with the new one from then on.\n";
   }
 }
 

@@ -403,5 +403,41 @@ TEST_F(RestoreEdgeTest, TheNewCopyOfTheLedgerServesForTheOldBackup) {
   EXPECT_THAT(Problems(), IsEmpty());
 }
 
+TEST_F(RestoreEdgeTest, AnAddToATenantThatTheBackupLacksIsNotRetried) {
+  BackUp();
+  v1::CreateMemoryRequest create;
+  create.set_parent("tenants/unknown");
+  create.set_memory_id("m");
+  *create.mutable_config() = SmallConfig();
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  Add("tenants/unknown/memories/m", MakePoints("u", 5), "add");
+  Delete("tenants/unknown/memories/m", {"u1"});
+  ASSERT_TRUE(RestoreFrom(directory_ / "ledger", "").ok());
+  TakeRestored();
+  Open();
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  EXPECT_TRUE(
+      Fails(service_->Add(AddRequestFor("tenants/unknown/memories/m", MakePoints("u", 5), "add")).status(),
+            Reason::kRequestLost, "request_id"));
+}
+
+TEST_F(RestoreEdgeTest, NorWithTheReplacedDatabase) {
+  BackUp();
+  v1::CreateMemoryRequest create;
+  create.set_parent("tenants/unknown");
+  create.set_memory_id("m");
+  *create.mutable_config() = SmallConfig();
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  Add("tenants/unknown/memories/m", MakePoints("u", 5), "add");
+  Delete("tenants/unknown/memories/m", {"u1"});
+  ASSERT_TRUE(RestoreFrom("", directory_ / "data").ok());
+  TakeRestored();
+  Open();
+  ASSERT_TRUE(service_->CreateMemory(create).ok());
+  EXPECT_TRUE(
+      Fails(service_->Add(AddRequestFor("tenants/unknown/memories/m", MakePoints("u", 5), "add")).status(),
+            Reason::kRequestLost, "request_id"));
+}
+
 }  // namespace
 }  // namespace expunge::core
