@@ -2,7 +2,6 @@
 #include "storage/disk_reserve.h"
 
 #include <gtest/gtest.h>
-#include <rocksdb/file_system.h>
 
 #include <filesystem>
 #include <limits>
@@ -10,26 +9,12 @@
 
 #include "base/error.h"
 #include "tests/support/files.h"
+#include "tests/support/full_file_system.h"
 
 namespace expunge::storage {
 namespace {
 
 constexpr uint64_t kReserve = 1 << 20;
-
-class SayingFileSystem : public rocksdb::FileSystemWrapper {
- public:
-  explicit SayingFileSystem(const uint64_t* free)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), free_(free) {}
-  const char* Name() const override { return "SayingFileSystem"; }
-  rocksdb::IOStatus GetFreeSpace(const std::string&, const rocksdb::IOOptions&, uint64_t* free,
-                                 rocksdb::IODebugContext*) override {
-    *free = *free_;
-    return rocksdb::IOStatus::OK();
-  }
-
- private:
-  const uint64_t* free_;
-};
 
 class DiskReserveTest : public ::testing::Test {
  protected:
@@ -46,8 +31,7 @@ class DiskReserveTest : public ::testing::Test {
   test_support::TemporaryDirectory directory_;
   const std::string file_ = directory_ / "reserve";
   uint64_t free_ = 10 * kReserve;
-  const std::unique_ptr<rocksdb::Env> env_ =
-      rocksdb::NewCompositeEnv(std::make_shared<SayingFileSystem>(&free_));
+  const std::unique_ptr<rocksdb::Env> env_ = test_support::MakeFullEnv(&free_);
   DiskReserve reserve_{file_, kReserve, env_.get()};
 };
 

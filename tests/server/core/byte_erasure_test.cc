@@ -32,15 +32,6 @@ class ByteErasureTest : public ServiceTest {
     return status.ok() ? *status : v1::GetErasureStatusResponse();
   }
 
-  std::vector<v1::Certificate> Certificates() {
-    v1::ListCertificatesRequest request;
-    request.set_parent(kTenant);
-    request.set_page_size(1000);
-    const auto page = service_->ListCertificates(request);
-    EXPECT_TRUE(page.ok()) << page.status();
-    return {page->certificates().begin(), page->certificates().end()};
-  }
-
   // Every certificate verifies, and each of stage KEY_DESTROYED is completed by exactly one other.
   void ExpectPairs(size_t erasures) {
     std::map<std::string, int> completed;

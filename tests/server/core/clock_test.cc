@@ -27,16 +27,6 @@ class ClockTest : public ServiceTest {
     Add(kMemory, MakePoints("a", 12));
   }
 
-  std::vector<v1::Certificate> Certificates() {
-    v1::ListCertificatesRequest request;
-    request.set_parent(kTenant);
-    request.set_page_size(1000);
-    const auto page = service_->ListCertificates(request);
-    EXPECT_TRUE(page.ok()) << page.status();
-    if (!page.ok()) return {};
-    return {page->certificates().begin(), page->certificates().end()};
-  }
-
   // Each verifies, they are numbered without a gap, and each names the one before by its hash.
   void ExpectChain(size_t length) {
     const std::vector<v1::Certificate> certificates = Certificates();

@@ -109,15 +109,6 @@ class FailingDiskTest : public ServiceTest {
     return response->certificate().envelope();
   }
 
-  std::vector<v1::Certificate> Certificates() {
-    v1::ListCertificatesRequest request;
-    request.set_parent(kTenant);
-    request.set_page_size(1000);
-    const auto page = service_->ListCertificates(request);
-    EXPECT_TRUE(page.ok()) << page.status();
-    return {page->certificates().begin(), page->certificates().end()};
-  }
-
   // Nothing of a change that failed is seen, and no other is begun.
   void ExpectReadOnly(uint64_t tokens) {
     EXPECT_EQ(Full(kMemory).token_count(), tokens);

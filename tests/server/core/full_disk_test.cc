@@ -1,34 +1,18 @@
 // A disk that is nearly full: what erases works, and what is refused leaves nothing behind.
 #include <gtest/gtest.h>
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 
 #include <memory>
 #include <string>
 
 #include "base/error.h"
 #include "tests/server/core/service_fixture.h"
+#include "tests/support/full_file_system.h"
 
 namespace expunge::core {
 namespace {
 
 constexpr uint64_t kReserve = 1 << 20;
-
-// Says to be as full as the test wants.
-class SayingFileSystem : public rocksdb::FileSystemWrapper {
- public:
-  explicit SayingFileSystem(const uint64_t* free)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), free_(free) {}
-  const char* Name() const override { return "SayingFileSystem"; }
-  rocksdb::IOStatus GetFreeSpace(const std::string&, const rocksdb::IOOptions&, uint64_t* free,
-                                 rocksdb::IODebugContext*) override {
-    *free = *free_;
-    return rocksdb::IOStatus::OK();
-  }
-
- private:
-  const uint64_t* free_;
-};
 
 class FullDiskTest : public ServiceTest {
  protected:
@@ -42,8 +26,7 @@ class FullDiskTest : public ServiceTest {
   void TearDown() override { Close(); }
 
   uint64_t free_ = 100 * kReserve;
-  const std::unique_ptr<rocksdb::Env> env_ =
-      rocksdb::NewCompositeEnv(std::make_shared<SayingFileSystem>(&free_));
+  const std::unique_ptr<rocksdb::Env> env_ = test_support::MakeFullEnv(&free_);
 };
 
 TEST_F(FullDiskTest, WhatIsRefusedTakesNoKeysSoTheVaultDoesNotGrow) {

@@ -55,29 +55,21 @@ class RestoreCrashTest : public ServiceTest {
     Open();
     Create("cells");
     Add(kMemory, MakePoints("t", 8));
-    v1::CreateBackupRequest request;
-    request.set_database_path(directory_ / "backup-database");
-    request.set_vault_path(directory_ / "backup-vault");
-    const auto made = service_->CreateBackup(request);
-    ASSERT_TRUE(made.ok()) << made.status();
+    BackUp();
+    ASSERT_FALSE(HasFatalFailure());
     Delete(kMemory, {"t1"});
     ASSERT_TRUE(service_->EraseBytes().ok());
     deleted_ = Delete(kMemory, {"t3", "t6"}, "delete-since");
     fingerprint_ = Full(kMemory).fingerprint();
-    issued_ = Certificates();
+    issued_ = CertificateBytes();
     ASSERT_EQ(issued_.size(), 3U);
     options_.ledger_copy_file.clear();
     Close();
   }
 
-  std::vector<std::string> Certificates() {
-    v1::ListCertificatesRequest request;
-    request.set_parent(kTenant);
-    request.set_page_size(1000);
-    const auto page = service_->ListCertificates(request);
-    EXPECT_TRUE(page.ok()) << page.status();
+  std::vector<std::string> CertificateBytes() {
     std::vector<std::string> all;
-    for (const v1::Certificate& one : page->certificates()) all.push_back(one.SerializeAsString());
+    for (const v1::Certificate& one : Certificates()) all.push_back(one.SerializeAsString());
     return all;
   }
 
@@ -107,16 +99,13 @@ class RestoreCrashTest : public ServiceTest {
 
   // Puts what was restored in the place of what was lost, and checks it.
   void ExpectRestored() {
-    for (const char* name : {"data", "vault"}) {
-      fs::remove_all(directory_ / name);
-      fs::rename(directory_ / (std::string("restored/") + name), directory_ / name);
-    }
+    PutInPlace("restored");
     Open();
     ASSERT_FALSE(HasFatalFailure());
     EXPECT_EQ(Full(kMemory).token_count(), 5U);
     EXPECT_EQ(Full(kMemory).fingerprint(), fingerprint_);
     // What follows the three is the second certificate of the erasure that was pending.
-    std::vector<std::string> now = Certificates();
+    std::vector<std::string> now = CertificateBytes();
     ASSERT_GE(now.size(), issued_.size());
     now.resize(issued_.size());
     EXPECT_EQ(now, issued_);

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "server/core/fsck.h"
-#include "server/core/restore.h"
-#include "tests/server/core/service_fixture.h"
+#include "tests/server/core/restore_fixture.h"
 
 namespace expunge::core {
 namespace {
@@ -25,21 +24,13 @@ using ::testing::UnorderedElementsAre;
 constexpr char kOther[] = "tenants/acme/memories/other";
 constexpr char kThird[] = "tenants/acme/memories/third";
 
-class RestoreEdgeTest : public ServiceTest {
+class RestoreEdgeTest : public RestoringTest {
  protected:
   void SetUp() override {
     options_.ledger_copy_file = directory_ / "ledger";
     Open();
     for (const char* memory : {"cells", "other", "third"}) Create(memory);
     for (const char* memory : {kMemory, kOther, kThird}) Add(memory, MakePoints("t", 6));
-  }
-
-  void BackUp(const std::string& name = "backup") {
-    v1::CreateBackupRequest request;
-    request.set_database_path(directory_ / (name + "-database"));
-    request.set_vault_path(directory_ / (name + "-vault"));
-    const auto made = service_->CreateBackup(request);
-    ASSERT_TRUE(made.ok()) << made.status();
   }
 
   v1::PurgeResponse Purge(const std::string& subject, const std::string& request_id = "") {
@@ -57,35 +48,6 @@ class RestoreEdgeTest : public ServiceTest {
     request.set_name(memory);
     const auto response = service_->DeleteMemory(request);
     ASSERT_TRUE(response.ok()) << response.status();
-  }
-
-  absl::StatusOr<RestoreReport> RestoreFrom(const std::string& copy, const std::string& database,
-                                            const std::string& backup = "backup") {
-    Close();
-    RestoreOptions options;
-    options.backup = {directory_ / (backup + "-database"), directory_ / (backup + "-vault")};
-    options.to.directory = directory_ / "restored/data";
-    options.to.master_key_file = directory_ / "master.key";
-    options.ledger_copy_file = copy;
-    options.replaced_database = database;
-    return Restore(options, key_, [this] { return now_; });
-  }
-
-  // Puts what was restored in the place of what was lost, and begins a new copy of the ledger.
-  void TakeRestored(const std::string& ledger = "ledger-after") {
-    for (const char* name : {"data", "vault"}) {
-      fs::remove_all(directory_ / name);
-      fs::rename(directory_ / (std::string("restored/") + name), directory_ / name);
-    }
-    options_.ledger_copy_file = directory_ / ledger;
-  }
-
-  void CopyData(const std::string& to) {
-    Close();
-    for (const char* name : {"data", "vault"}) {
-      fs::create_directories(directory_ / to);
-      fs::copy(directory_ / name, directory_ / (to + "/" + name), fs::copy_options::recursive);
-    }
   }
 
   std::vector<std::string> Problems() {
@@ -106,25 +68,9 @@ class RestoreEdgeTest : public ServiceTest {
 
   // How many certificates of the tenant have this stage.
   int Count(v1::ErasureStage stage, const std::string& tenant = kTenant) {
-    v1::ListCertificatesRequest request;
-    request.set_parent(tenant);
     int count = 0;
-    do {
-      const auto page = service_->ListCertificates(request);
-      EXPECT_TRUE(page.ok()) << page.status();
-      if (!page.ok()) break;
-      for (const v1::Certificate& certificate : page->certificates()) count += certificate.stage() == stage;
-      request.set_page_token(page->next_page_token());
-    } while (!request.page_token().empty());
+    for (const v1::Certificate& certificate : Certificates(tenant)) count += certificate.stage() == stage;
     return count;
-  }
-
-  std::set<std::string> Ids(const std::string& memory) {
-    std::set<std::string> ids;
-    for (const v1::TokenInfo& token : Tokens(memory)) {
-      ids.insert(token.name().substr(token.name().rfind('/') + 1));
-    }
-    return ids;
   }
 
   // After a purge of one subject from the three memories.
@@ -326,10 +272,7 @@ TEST_F(RestoreEdgeTest, ACopyOfTheLedgerOfAnotherHistoryIsRefused) {
   Close();
   fs::copy(directory_ / "ledger", directory_ / "other-ledger");
   // The other history begins.
-  for (const char* name : {"data", "vault"}) {
-    fs::remove_all(directory_ / name);
-    fs::rename(directory_ / (std::string("fork/") + name), directory_ / name);
-  }
+  PutInPlace("fork");
   options_.ledger_copy_file = directory_ / "new-ledger";
   Open();
   Delete(kMemory, {"t3"});

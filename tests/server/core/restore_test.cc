@@ -1,6 +1,4 @@
 // Restoring a backup: nothing that was deleted since comes back, and what was certified then stays certified.
-#include "server/core/restore.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,7 +16,7 @@
 #include "server/core/handles.h"
 #include "server/core/load.h"
 #include "storage/ledger_copy.h"
-#include "tests/server/core/service_fixture.h"
+#include "tests/server/core/restore_fixture.h"
 #include "tests/support/byte_search.h"
 
 namespace expunge::core {
@@ -34,7 +32,7 @@ using ::testing::SizeIs;
 
 constexpr char kOther[] = "tenants/acme/memories/other";
 
-class RestoreTest : public ServiceTest {
+class RestoreTest : public RestoringTest {
  protected:
   void SetUp() override {
     options_.ledger_copy_file = directory_ / "ledger";
@@ -44,14 +42,6 @@ class RestoreTest : public ServiceTest {
     Add(kMemory, MakePoints("t", 20), "add-before");
     Add(kOther, MakePoints("o", 6));
     deleted_before_ = Delete(kMemory, {"t19"}, "delete-before");
-  }
-
-  void BackUp() {
-    v1::CreateBackupRequest request;
-    request.set_database_path(directory_ / "backup-database");
-    request.set_vault_path(directory_ / "backup-vault");
-    const auto made = service_->CreateBackup(request);
-    ASSERT_TRUE(made.ok()) << made.status();
   }
 
   // What happens between the backup and the loss of the disk.
@@ -73,40 +63,6 @@ class RestoreTest : public ServiceTest {
     Delete(kMemory, {"t5"});  // its bytes are not erased yet
   }
 
-  std::vector<v1::Certificate> Certificates() {
-    std::vector<v1::Certificate> all;
-    v1::ListCertificatesRequest request;
-    request.set_parent(kTenant);
-    do {
-      const auto page = service_->ListCertificates(request);
-      EXPECT_TRUE(page.ok()) << page.status();
-      if (!page.ok()) break;
-      all.insert(all.end(), page->certificates().begin(), page->certificates().end());
-      request.set_page_token(page->next_page_token());
-    } while (!request.page_token().empty());
-    return all;
-  }
-
-  // Into a place of its own.
-  absl::StatusOr<RestoreReport> RestoreFrom(const std::string& copy, const std::string& database) {
-    RestoreOptions options;
-    options.backup = {directory_ / "backup-database", directory_ / "backup-vault"};
-    options.to.directory = directory_ / "restored/data";
-    options.to.master_key_file = directory_ / "master.key";
-    options.ledger_copy_file = copy;
-    options.replaced_database = database;
-    return Restore(options, key_, [this] { return now_; });
-  }
-
-  // Puts what was restored in the place of what was lost.
-  void TakeRestored() {
-    for (const char* name : {"data", "vault"}) {
-      fs::remove_all(directory_ / name);
-      fs::rename(directory_ / (std::string("restored/") + name), directory_ / name);
-    }
-    options_.ledger_copy_file = directory_ / "ledger-after";
-  }
-
   // Writes "cut", a copy of the ledger without its third entry.
   void Cut() {
     Open();
@@ -125,14 +81,6 @@ class RestoreTest : public ServiceTest {
                                          [](const storage::LedgerEntry&) { return true; });
     ASSERT_TRUE(cut.ok());
     for (const storage::LedgerEntry& entry : entries) ASSERT_TRUE((*cut)->Append(entry).ok());
-  }
-
-  std::set<std::string> Ids(const std::string& memory) {
-    std::set<std::string> ids;
-    for (const v1::TokenInfo& token : Tokens(memory)) {
-      ids.insert(token.name().substr(token.name().rfind('/') + 1));
-    }
-    return ids;
   }
 
   // Everything that must hold of a restored service, whose certificates were `issued`.
@@ -159,6 +107,21 @@ class RestoreTest : public ServiceTest {
     EXPECT_EQ(Add(kMemory, MakePoints("t", 20), "add-before").receipts_size(), 15);
   }
 
+  // With deletions from this source.
+  void ExpectAllCarriedOut(const std::string& copy, const std::string& database) {
+    BackUp();
+    Live();
+    const std::vector<v1::Certificate> issued = Certificates();
+    Close();
+    const auto report = RestoreFrom(copy, database);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->deletions, 5U);
+    EXPECT_EQ(report->deleted_tokens, 2U + 1U + 6U + 1U);
+    TakeRestored();
+    Open();
+    ExpectRestored(issued);
+  }
+
   // Gapless, each with the hash of the one before it, by memory.
   void ExpectChains(const std::vector<v1::Certificate>& certificates) {
     std::map<std::string, std::pair<int, std::string>> last;
@@ -179,32 +142,10 @@ class RestoreTest : public ServiceTest {
 };
 
 TEST_F(RestoreTest, WithTheCopyOfTheLedgerNothingThatWasDeletedSinceComesBack) {
-  BackUp();
-  Live();
-  const std::vector<v1::Certificate> issued = Certificates();
-  Close();
-  const auto report = RestoreFrom(directory_ / "ledger", "");
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->deletions, 5U);
-  EXPECT_EQ(report->deleted_tokens, 2U + 1U + 6U + 1U);
-  TakeRestored();
-  Open();
-  ExpectRestored(issued);
+  ExpectAllCarriedOut(directory_ / "ledger", "");
 }
 
-TEST_F(RestoreTest, TheReplacedDatabaseServesAsWell) {
-  BackUp();
-  Live();
-  const std::vector<v1::Certificate> issued = Certificates();
-  Close();
-  const auto report = RestoreFrom("", directory_ / "data");
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->deletions, 5U);
-  EXPECT_EQ(report->deleted_tokens, 2U + 1U + 6U + 1U);
-  TakeRestored();
-  Open();
-  ExpectRestored(issued);
-}
+TEST_F(RestoreTest, TheReplacedDatabaseServesAsWell) { ExpectAllCarriedOut("", directory_ / "data"); }
 
 TEST_F(RestoreTest, TheRestoredStateIsThatOfAMemoryThatNeverHeldThem) {
   BackUp();
@@ -296,18 +237,11 @@ TEST_F(RestoreTest, ALedgerWithAGapIsRefusedAndNothingIsServed) {
 }
 
 TEST_F(RestoreTest, AnOlderDatabaseIsNotServedBesideANewerLedger) {
-  Close();
-  fs::create_directory(directory_ / "old");
-  for (const char* name : {"data", "vault"}) {
-    fs::copy(directory_ / name, directory_ / (std::string("old/") + name), fs::copy_options::recursive);
-  }
+  CopyData("old");
   Open();
   Live();
   Close();
-  for (const char* name : {"data", "vault"}) {
-    fs::remove_all(directory_ / name);
-    fs::rename(directory_ / (std::string("old/") + name), directory_ / name);
-  }
+  PutInPlace("old");
   const std::string vault = test_support::ReadWholeFile(directory_ / "vault/keys");
   const absl::Status refused = TryOpen();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;

@@ -1,5 +1,6 @@
 #include "tests/server/core/service_fixture.h"
 
+#include <filesystem>
 #include <random>
 
 #include "certificate/envelope.h"
@@ -123,6 +124,53 @@ std::vector<v1::TokenInfo> ServiceTest::Tokens(const std::string& memory) {
   EXPECT_TRUE(response.ok()) << response.status();
   if (!response.ok()) return {};
   return {response->tokens().begin(), response->tokens().end()};
+}
+
+std::set<std::string> ServiceTest::Ids(const std::string& memory) {
+  std::set<std::string> ids;
+  for (const v1::TokenInfo& token : Tokens(memory)) {
+    ids.insert(token.name().substr(token.name().rfind('/') + 1));
+  }
+  return ids;
+}
+
+std::vector<v1::Certificate> ServiceTest::Certificates(const std::string& tenant) {
+  std::vector<v1::Certificate> all;
+  v1::ListCertificatesRequest request;
+  request.set_parent(tenant);
+  request.set_page_size(1000);
+  do {
+    const auto page = service_->ListCertificates(request);
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (!page.ok()) break;
+    all.insert(all.end(), page->certificates().begin(), page->certificates().end());
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+void ServiceTest::BackUp(const std::string& name) {
+  v1::CreateBackupRequest request;
+  request.set_database_path(directory_ / (name + "-database"));
+  request.set_vault_path(directory_ / (name + "-vault"));
+  const auto made = service_->CreateBackup(request);
+  ASSERT_TRUE(made.ok()) << made.status();
+}
+
+void ServiceTest::CopyData(const std::string& to) {
+  Close();
+  std::filesystem::create_directories(directory_ / to);
+  for (const char* name : {"data", "vault"}) {
+    std::filesystem::copy(directory_ / name, directory_ / to + "/" + name,
+                          std::filesystem::copy_options::recursive);
+  }
+}
+
+void ServiceTest::PutInPlace(const std::string& from) {
+  for (const char* name : {"data", "vault"}) {
+    std::filesystem::remove_all(directory_ / name);
+    std::filesystem::rename(directory_ / from + "/" + name, directory_ / name);
+  }
 }
 
 Dump ServiceTest::DumpStore() const {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,16 @@ class ServiceTest : public ::testing::Test {
                             const std::string& request_id = "");
   v1::Memory Full(const std::string& memory);
   std::vector<v1::TokenInfo> Tokens(const std::string& memory);
+  // The ids of its tokens.
+  std::set<std::string> Ids(const std::string& memory);
+  // All certificates of a tenant that are released, oldest first.
+  std::vector<v1::Certificate> Certificates(const std::string& tenant = kTenant);
+  // Makes a backup in `name`-database and `name`-vault.
+  void BackUp(const std::string& name = "backup");
+
+  // Closes, and copies database and vault to `to`; or puts those in `from` in the place of the present ones.
+  void CopyData(const std::string& to);
+  void PutInPlace(const std::string& from);
 
   // In the clear, and as it is stored.
   [[nodiscard]] Dump DumpStore() const;
