@@ -3,7 +3,6 @@
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <filesystem>
-#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "base/status_macros.h"
 #include "storage/database_options.h"
 #include "storage/file_copy.h"
+#include "storage/free_space.h"
 #include "storage/rocks_status.h"
 
 namespace expunge::storage {
@@ -28,16 +28,8 @@ constexpr absl::string_view kPrefix = "backup-";
 // For what a flush writes: as much as the log may hold, twice.
 constexpr uint64_t kSpareBytes = uint64_t{32} << 20;
 
-absl::StatusOr<uint64_t> FreeSpaceAt(rocksdb::DB& database, const std::string& folder) {
-  uint64_t free = 0;
-  const rocksdb::Status known = database.GetEnv()->GetFreeSpace(folder, &free);
-  if (known.IsNotSupported()) return std::numeric_limits<uint64_t>::max();
-  EXPUNGE_RETURN_IF_ERROR(FromRocks(known, "find out how much space is free"));
-  return free;
-}
-
 absl::Status CheckSpace(rocksdb::DB& database) {
-  EXPUNGE_ASSIGN_OR_RETURN(const uint64_t free, FreeSpaceAt(database, database.GetName()));
+  EXPUNGE_ASSIGN_OR_RETURN(const uint64_t free, FreeSpace(database.GetEnv(), database.GetName()));
   if (free >= kSpareBytes) return absl::OkStatus();
   return MakeError(Reason::kStorageFailed, "",
                    absl::StrCat("a backup needs ", kSpareBytes,
@@ -88,7 +80,7 @@ absl::Status Checkpoint::Remove() {
 }
 
 absl::StatusOr<uint64_t> Checkpoint::FreeSpace(const std::string& folder) const {
-  return FreeSpaceAt(database_, folder);
+  return storage::FreeSpace(database_.GetEnv(), folder);
 }
 
 absl::Status RemoveCheckpoints(const std::string& directory) {

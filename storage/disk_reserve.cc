@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/durable_file.h"
 #include "base/error.h"
-#include "storage/rocks_status.h"
+#include "storage/free_space.h"
 
 namespace expunge::storage {
 
@@ -19,9 +19,7 @@ DiskReserve::DiskReserve(std::string path, uint64_t bytes, rocksdb::Env* env)
     : path_(std::move(path)), bytes_(bytes), env_(env) {}
 
 uint64_t DiskReserve::Free() const {
-  uint64_t free = 0;
-  const bool known = env_->GetFreeSpace(FolderOf(path_), &free).ok();
-  return known ? free : std::numeric_limits<uint64_t>::max();
+  return FreeSpace(env_, FolderOf(path_)).value_or(std::numeric_limits<uint64_t>::max());
 }
 
 void DiskReserve::Make() {

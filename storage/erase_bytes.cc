@@ -25,6 +25,7 @@
 #include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "storage/database_options.h"
+#include "storage/free_space.h"
 #include "storage/rocks_status.h"
 
 namespace expunge::storage {
@@ -120,10 +121,7 @@ absl::Status CheckNoSnapshot(rocksdb::DB& database) {
 // A compaction that runs out of space would make the whole database read-only: better not to begin.
 absl::Status CheckSpace(rocksdb::DB& database) {
   const uint64_t needed = SpaceToErase(database);
-  uint64_t free = 0;
-  const rocksdb::Status known = database.GetEnv()->GetFreeSpace(database.GetName(), &free);
-  if (known.IsNotSupported()) return absl::OkStatus();
-  EXPUNGE_RETURN_IF_ERROR(FromRocks(known, "find out how much space is free"));
+  EXPUNGE_ASSIGN_OR_RETURN(const uint64_t free, FreeSpace(database.GetEnv(), database.GetName()));
   if (free >= needed) return absl::OkStatus();
   return MakeError(
       Reason::kStorageFailed, "",

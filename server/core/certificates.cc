@@ -15,6 +15,20 @@
 
 namespace expunge::core {
 
+v1::CertificateKind KindProto(certificate::Kind kind) {
+  switch (kind) {
+    case certificate::Kind::kDeletion:
+      return v1::CERTIFICATE_KIND_DELETION;
+    case certificate::Kind::kPurge:
+      return v1::CERTIFICATE_KIND_PURGE;
+    case certificate::Kind::kState:
+      return v1::CERTIFICATE_KIND_STATE;
+    case certificate::Kind::kMemoryDeletion:
+      return v1::CERTIFICATE_KIND_MEMORY_DELETION;
+  }
+  return v1::CERTIFICATE_KIND_UNSPECIFIED;
+}
+
 std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
                                                      const std::vector<size_t>& places) {
   std::vector<certificate::RemovedToken> removed;

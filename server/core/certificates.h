@@ -28,6 +28,8 @@ struct CertificateContent {
   std::string nonce;
 };
 
+[[nodiscard]] v1::CertificateKind KindProto(certificate::Kind kind);
+
 // The tokens of `before` at `places`, as certificates name them.
 [[nodiscard]] std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
                                                                    const std::vector<size_t>& places);

@@ -23,20 +23,6 @@ namespace {
 
 using storage::Table;
 
-v1::CertificateKind KindProto(certificate::Kind kind) {
-  switch (kind) {
-    case certificate::Kind::kDeletion:
-      return v1::CERTIFICATE_KIND_DELETION;
-    case certificate::Kind::kPurge:
-      return v1::CERTIFICATE_KIND_PURGE;
-    case certificate::Kind::kState:
-      return v1::CERTIFICATE_KIND_STATE;
-    case certificate::Kind::kMemoryDeletion:
-      return v1::CERTIFICATE_KIND_MEMORY_DELETION;
-  }
-  return v1::CERTIFICATE_KIND_UNSPECIFIED;
-}
-
 // Whether a certificate is one of an erasure.
 bool Erases(const storage::v1::CertificateRecord& record) {
   return record.stage() == v1::ERASURE_STAGE_KEY_DESTROYED;
@@ -276,7 +262,7 @@ absl::Status Change::PutInLedger(Table table, std::string key, const google::pro
   EXPUNGE_ASSIGN_OR_RETURN(std::string value,
                            context_.store->SealMessage(table, key, TenantKeyName(), record));
   transaction_.Put(table, key, value);
-  if (context_.ledger_copy != nullptr) ledger_.records.push_back({table, std::move(key), std::move(value)});
+  if (CopiesLedger()) ledger_.records.push_back({table, std::move(key), std::move(value)});
   return absl::OkStatus();
 }
 
@@ -297,7 +283,7 @@ absl::Status Change::SealLedger() {
     }
     for (const std::string& request : requests) {
       erasure.add_requests(request);
-      if (context_.ledger_copy == nullptr) continue;
+      if (!CopiesLedger()) continue;
       ledger_.records.push_back(LostRequest(absl::StrCat(AsView(tenant_.handle()), request)));
     }
     for (const Snapshot& memory : gone_) erasure.add_memories(ToBytes(memory->identity().pseudonym));
@@ -309,9 +295,8 @@ absl::Status Change::SealLedger() {
   return absl::OkStatus();
 }
 
-// What every change that issued certificates leaves outside the database.
 absl::Status Change::CopyLedger() {
-  if (context_.ledger_copy == nullptr || certificates_.empty()) return absl::OkStatus();
+  if (!CopiesLedger()) return absl::OkStatus();
   ledger_.tenant = tenant_.handle();
   return context_.ledger_copy->Append(ledger_);
 }

@@ -95,6 +95,10 @@ class Change {
   // Seals a record under the tenant's key, and notes it for the ledger's copy.
   [[nodiscard]] absl::Status PutInLedger(storage::Table table, std::string key,
                                          const google::protobuf::MessageLite& record);
+  // What every change that issues certificates leaves outside the database.
+  [[nodiscard]] bool CopiesLedger() const {
+    return context_.ledger_copy != nullptr && !certificates_.empty();
+  }
   [[nodiscard]] absl::Status CopyLedger();
   void Publish();
   [[nodiscard]] storage::KeyName TenantKeyName() const { return {storage::kMasterSlot, tenant_.key_slot()}; }

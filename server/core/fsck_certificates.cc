@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "certificate/read_payload.h"
 #include "expunge/v1/types.pb.h"
+#include "server/core/certificates.h"
 #include "server/core/fsck_walk.h"
 #include "server/core/handles.h"
 #include "storage/records.pb.h"
@@ -20,22 +21,6 @@ using storage::Table;
 // The end of each memory's chain so far, by the tenant's handle and the memory's pseudonym.
 using Chains = std::map<std::string, Chain>;
 
-std::string Bytes(const Digest& digest) { return ToBytes(digest); }
-
-v1::CertificateKind KindOf(certificate::Kind kind) {
-  switch (kind) {
-    case certificate::Kind::kDeletion:
-      return v1::CERTIFICATE_KIND_DELETION;
-    case certificate::Kind::kPurge:
-      return v1::CERTIFICATE_KIND_PURGE;
-    case certificate::Kind::kState:
-      return v1::CERTIFICATE_KIND_STATE;
-    case certificate::Kind::kMemoryDeletion:
-      return v1::CERTIFICATE_KIND_MEMORY_DELETION;
-  }
-  return v1::CERTIFICATE_KIND_UNSPECIFIED;
-}
-
 uint32_t StageOf(const PayloadFacts& payload) {
   if (payload.completes.has_value()) return v1::ERASURE_STAGE_PHYSICALLY_PURGED;
   return payload.kind == certificate::Kind::kState ? v1::ERASURE_STAGE_UNSPECIFIED
@@ -44,10 +29,10 @@ uint32_t StageOf(const PayloadFacts& payload) {
 
 bool SaysTheSame(const storage::v1::CertificateRecord& record, const PayloadFacts& payload,
                  absl::string_view tenant) {
-  return AsView(payload.tenant) == tenant && Bytes(payload.memory) == record.memory_pseudonym() &&
+  return AsView(payload.tenant) == tenant && ToBytes(payload.memory) == record.memory_pseudonym() &&
          payload.sequence == record.sequence() &&
-         static_cast<uint32_t>(KindOf(payload.kind)) == record.kind() && StageOf(payload) == record.stage() &&
-         payload.completes.has_value() == (record.completes() > 0);
+         static_cast<uint32_t>(KindProto(payload.kind)) == record.kind() &&
+         StageOf(payload) == record.stage() && payload.completes.has_value() == (record.completes() > 0);
 }
 
 // Numbers begin at 1 and have no gap.

@@ -117,7 +117,7 @@ absl::Status CheckReachesBackup(const Context& context, const storage::Store& da
 }
 
 // Of a tenant that the backup doesn't know no record opens: no request of it is carried out again.
-absl::Status RefuseRetriesOfUnknown(const Context& context, const storage::Store& database) {
+absl::Status RefuseRetriesOf(const storage::Store& database, const Context& context) {
   std::set<std::string> known;
   for (const Tenant* tenant : context.tenants.All()) known.insert(ToBytes(tenant->handle()));
   std::vector<storage::LedgerRecord> lost;
@@ -128,7 +128,7 @@ absl::Status RefuseRetriesOfUnknown(const Context& context, const storage::Store
         }
         return true;
       }));
-  return core::RefuseRetriesOfUnknown(context, lost);
+  return RefuseRetriesOfUnknown(context, lost);
 }
 
 absl::Status ReplayDatabase(const Context& context, const std::string& directory, RestoreReport* report) {
@@ -146,7 +146,7 @@ absl::Status ReplayDatabase(const Context& context, const std::string& directory
       EXPUNGE_RETURN_IF_ERROR(Replay(context, entry, report));
     }
   }
-  return RefuseRetriesOfUnknown(context, *database);
+  return RefuseRetriesOf(*database, context);
 }
 
 void Say(const RestoreOptions& options, absl::string_view step) {
