@@ -30,13 +30,6 @@ struct Envelope {
   std::vector<Signature> signatures;
 };
 
-// The one form. REQUIRES: key_id needs no escape in JSON.
-std::string EnvelopeText(absl::string_view payload, absl::string_view key_id, absl::string_view signature) {
-  return absl::StrCat(R"({"payload":")", ToBase64(payload), R"(","payloadType":")", kPayloadType,
-                      R"(","signatures":[{"keyid":")", key_id, R"(","sig":")", ToBase64(signature),
-                      R"("}]})");
-}
-
 // The string under `name`, or nullptr.
 const std::string* StringField(const json& object, const char* name) {
   const auto found = object.find(name);
@@ -77,8 +70,8 @@ VerifyReason ReadEnvelope(absl::string_view text, Envelope* envelope) {
 }
 
 // REQUIRES: one signature.
-VerifyReason CheckEnvelope(absl::string_view text, const Envelope& envelope,
-                           absl::Span<const PublicKey> keys) {
+VerifyReason CheckEnvelope(absl::string_view text, const Envelope& envelope, absl::Span<const PublicKey> keys,
+                           PayloadCheck check) {
   const Signature& signature = envelope.signatures.front();
   const auto key = std::find_if(keys.begin(), keys.end(), [&signature](const PublicKey& candidate) {
     return candidate.KeyId() == signature.key_id;
@@ -87,10 +80,10 @@ VerifyReason CheckEnvelope(absl::string_view text, const Envelope& envelope,
   if (!key->Verify(PreAuthEncoding(envelope.payload_type, envelope.payload), signature.bytes)) {
     return VerifyReason::kBadSignature;
   }
-  if (EnvelopeText(envelope.payload, signature.key_id, signature.bytes) != text) {
+  if (MakeEnvelope(envelope.payload, signature.key_id, signature.bytes) != text) {
     return VerifyReason::kNotCanonical;
   }
-  return CheckPayload(envelope.payload);
+  return check(envelope.payload);
 }
 
 struct ReasonEntry {
@@ -139,8 +132,18 @@ std::string PreAuthEncoding(absl::string_view payload_type, absl::string_view pa
   return absl::StrCat("DSSEv1 ", payload_type.size(), " ", payload_type, " ", payload.size(), " ", payload);
 }
 
+std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id, absl::string_view signature) {
+  return absl::StrCat(R"({"payload":")", ToBase64(payload), R"(","payloadType":")", kPayloadType,
+                      R"(","signatures":[{"keyid":")", key_id, R"(","sig":")", ToBase64(signature),
+                      R"("}]})");
+}
+
 std::string Seal(absl::string_view payload, const SigningKey& key) {
-  return EnvelopeText(payload, key.Public().KeyId(), key.Sign(PreAuthEncoding(kPayloadType, payload)));
+  return MakeEnvelope(payload, key.Public().KeyId(), key.Sign(PreAuthEncoding(kPayloadType, payload)));
+}
+
+std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id, absl::string_view signature) {
+  return EnvelopeText(payload, key_id, signature);
 }
 
 absl::string_view VerifyReasonName(VerifyReason reason) { return kReasons[static_cast<size_t>(reason)].name; }
@@ -148,11 +151,16 @@ absl::string_view VerifyReasonName(VerifyReason reason) { return kReasons[static
 absl::string_view VerifyReasonText(VerifyReason reason) { return kReasons[static_cast<size_t>(reason)].text; }
 
 VerifyResult VerifyEnvelope(absl::string_view envelope, absl::Span<const PublicKey> keys) {
+  return VerifyEnvelopeOf(envelope, keys, &CheckPayload);
+}
+
+VerifyResult VerifyEnvelopeOf(absl::string_view envelope, absl::Span<const PublicKey> keys,
+                              PayloadCheck check) {
   VerifyResult result;
   try {
     Envelope parts;
     result.reason = ReadEnvelope(envelope, &parts);
-    if (result.reason == VerifyReason::kOk) result.reason = CheckEnvelope(envelope, parts, keys);
+    if (result.reason == VerifyReason::kOk) result.reason = CheckEnvelope(envelope, parts, keys, check);
     if (result.reason != VerifyReason::kOk) return result;
     result.payload = parts.payload;
     result.key_id = parts.signatures.front().key_id;

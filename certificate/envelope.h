@@ -23,8 +23,15 @@ inline constexpr size_t kMaxEnvelopeBytes = size_t{64} << 20;
 // The pre-authentication encoding: the bytes that are signed.
 [[nodiscard]] std::string PreAuthEncoding(absl::string_view payload_type, absl::string_view payload);
 
+// The envelope of `payload` with this signature. REQUIRES: `key_id` needs no escape in JSON.
+[[nodiscard]] std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id,
+                                       absl::string_view signature);
 // The envelope of `payload`, signed. The same payload and key always give the same bytes.
 [[nodiscard]] std::string Seal(absl::string_view payload, const SigningKey& key);
+// The same from a signature that was made before, of PreAuthEncoding(kPayloadType, payload).
+// REQUIRES: `key_id` is PublicKey::KeyId of the key that made it.
+[[nodiscard]] std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id,
+                                       absl::string_view signature);
 
 enum class VerifyReason {
   kOk,
@@ -59,6 +66,12 @@ struct VerifyResult {
 // Never crashes, whatever the bytes; the first reason in the order of the enum. Cost: O(size), one signature
 // check.
 [[nodiscard]] VerifyResult VerifyEnvelope(absl::string_view envelope, absl::Span<const PublicKey> keys);
+
+// The same for statements of another type: `check` says in place of CheckPayload whether the payload has its
+// one form.
+using PayloadCheck = VerifyReason (*)(absl::string_view payload);
+[[nodiscard]] VerifyResult VerifyEnvelopeOf(absl::string_view envelope, absl::Span<const PublicKey> keys,
+                                            PayloadCheck check);
 
 }  // namespace expunge::certificate
 

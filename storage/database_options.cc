@@ -13,8 +13,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 const std::vector<std::string>& ColumnFamilyNames() {
   // The default column family cannot be left out, so it holds kMeta.
-  static const auto& names = *new std::vector<std::string>{"default",      "memories", "tokens",  "states",
-                                                           "certificates", "requests", "erasures"};
+  static const auto& names = *new std::vector<std::string>{"default",      "memories", "tokens",   "states",
+                                                           "certificates", "requests", "erasures", "log"};
   return names;
 }
 

@@ -39,7 +39,7 @@ absl::Status CheckFormat(absl::string_view stored) {
   if (format < kFormatVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("the data directory has format ", format,
-                     ", whose records are not sealed; this program serves format ", kFormatVersion,
+                     ", whose certificates are in no log; this program serves format ", kFormatVersion,
                      " alone: start with a new directory, add the tokens again, and destroy the old one"));
   }
   return absl::FailedPreconditionError(absl::StrCat(

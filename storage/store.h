@@ -31,12 +31,12 @@ namespace expunge::storage {
 class Checkpoint;
 
 // The format of the records that this program reads and writes (docs/formats/records.md). It refuses newer
-// ones, and the older ones, which were not sealed.
-inline constexpr uint64_t kFormatVersion = 3;
+// ones, and the older ones, whose certificates are in no log.
+inline constexpr uint64_t kFormatVersion = 4;
 
 // The column families.
-enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests, kErasures };
-inline constexpr Table kLastTable = Table::kErasures;
+enum class Table { kMeta, kMemories, kTokens, kStates, kCertificates, kRequests, kErasures, kLog };
+inline constexpr Table kLastTable = Table::kLog;
 
 // A batch of changes, applied in order. Threads: one at a time.
 class Transaction {
