@@ -37,6 +37,7 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kCertificateUnknown, "CERTIFICATE_UNKNOWN", kNotFound},
     Entry{Reason::kTokenInSupport, "TOKEN_IN_SUPPORT", kFailedPrecondition},
     Entry{Reason::kMemoryEmpty, "MEMORY_EMPTY", kFailedPrecondition},
+    Entry{Reason::kStateChanged, "STATE_CHANGED", kFailedPrecondition},
     Entry{Reason::kRequestIdReused, "REQUEST_ID_REUSED", kInvalidArgument},
     Entry{Reason::kRequestLost, "REQUEST_LOST", kFailedPrecondition},
     Entry{Reason::kPageTokenInvalid, "PAGE_TOKEN_INVALID", kInvalidArgument},

@@ -33,6 +33,7 @@ enum class Reason {
   kCertificateUnknown,  // NOT_FOUND
   kTokenInSupport,      // FAILED_PRECONDITION  the token carries weight, or the state depends on it
   kMemoryEmpty,         // FAILED_PRECONDITION  a readout of a memory without tokens
+  kStateChanged,        // FAILED_PRECONDITION  the memory is not in the state that was asked for
   kRequestIdReused,     // INVALID_ARGUMENT     the id was used with another body
   kRequestLost,         // FAILED_PRECONDITION  carried out before a restore, which lost its result
   kPageTokenInvalid,    // INVALID_ARGUMENT
