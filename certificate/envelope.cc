@@ -142,10 +142,6 @@ std::string Seal(absl::string_view payload, const SigningKey& key) {
   return MakeEnvelope(payload, key.Public().KeyId(), key.Sign(PreAuthEncoding(kPayloadType, payload)));
 }
 
-std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id, absl::string_view signature) {
-  return EnvelopeText(payload, key_id, signature);
-}
-
 absl::string_view VerifyReasonName(VerifyReason reason) { return kReasons[static_cast<size_t>(reason)].name; }
 
 absl::string_view VerifyReasonText(VerifyReason reason) { return kReasons[static_cast<size_t>(reason)].text; }

@@ -28,10 +28,6 @@ inline constexpr size_t kMaxEnvelopeBytes = size_t{64} << 20;
                                        absl::string_view signature);
 // The envelope of `payload`, signed. The same payload and key always give the same bytes.
 [[nodiscard]] std::string Seal(absl::string_view payload, const SigningKey& key);
-// The same from a signature that was made before, of PreAuthEncoding(kPayloadType, payload).
-// REQUIRES: `key_id` is PublicKey::KeyId of the key that made it.
-[[nodiscard]] std::string MakeEnvelope(absl::string_view payload, absl::string_view key_id,
-                                       absl::string_view signature);
 
 enum class VerifyReason {
   kOk,

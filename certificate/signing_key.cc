@@ -21,6 +21,7 @@ namespace expunge::certificate {
 namespace {
 
 constexpr size_t kSignatureBytes = 64;
+constexpr size_t kPublicBytes = 32;
 constexpr size_t kMaxPemBytes = 4096;  // an Ed25519 PEM has less than 200
 
 // Failures here mean that memory or the entropy source is gone: nothing safe is left to do.
@@ -100,6 +101,25 @@ absl::StatusOr<PublicKey> PublicKey::FromPem(absl::string_view pem) {
   return PublicKey(std::move(key));
 }
 
+absl::StatusOr<PublicKey> PublicKey::FromRaw(absl::string_view raw) {
+  if (raw.size() != kPublicBytes) {
+    return absl::InvalidArgumentError("the public key of Ed25519 has 32 bytes");
+  }
+  auto key = Share(EVP_PKEY_new_raw_public_key(
+      EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(raw.data()), raw.size()));
+  Require(key != nullptr, "EVP_PKEY_new_raw_public_key");
+  return PublicKey(std::move(key));
+}
+
+std::string PublicKey::Raw() const {
+  std::string raw(kPublicBytes, '\0');
+  size_t size = raw.size();
+  Require(EVP_PKEY_get_raw_public_key(key_.get(), reinterpret_cast<unsigned char*>(raw.data()), &size) == 1 &&
+              size == raw.size(),
+          "EVP_PKEY_get_raw_public_key");
+  return raw;
+}
+
 std::string PublicKey::ToPem() const { return PublicPem(key_.get()); }
 
 std::string PublicKey::KeyId() const {
@@ -149,13 +169,7 @@ absl::StatusOr<SigningKey> SigningKey::FromPem(absl::string_view pem) {
 
 PublicKey SigningKey::Public() const {
   // Only the public half, so that no copy of a PublicKey keeps the private one alive.
-  std::array<unsigned char, 32> raw{};
-  size_t size = raw.size();
-  Require(EVP_PKEY_get_raw_public_key(key_.get(), raw.data(), &size) == 1 && size == raw.size(),
-          "EVP_PKEY_get_raw_public_key");
-  auto key = Share(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, raw.data(), raw.size()));
-  Require(key != nullptr, "EVP_PKEY_new_raw_public_key");
-  return PublicKey(std::move(key));
+  return *PublicKey::FromRaw(PublicKey(key_).Raw());
 }
 
 std::string SigningKey::Sign(absl::string_view message) const {

@@ -18,7 +18,12 @@ class PublicKey {
   // InvalidArgument unless `pem` is one SubjectPublicKeyInfo PEM of an Ed25519 key.
   [[nodiscard]] static absl::StatusOr<PublicKey> FromPem(absl::string_view pem);
 
+  // InvalidArgument unless `raw` is the 32 bytes of RFC 8032.
+  [[nodiscard]] static absl::StatusOr<PublicKey> FromRaw(absl::string_view raw);
+
   [[nodiscard]] std::string ToPem() const;
+  // 32 bytes (RFC 8032).
+  [[nodiscard]] std::string Raw() const;
   // Hex SHA-256 of the DER-encoded SubjectPublicKeyInfo.
   [[nodiscard]] std::string KeyId() const;
   // REQUIRES: nothing of `signature`; a wrong length is simply false.
