@@ -37,7 +37,7 @@ size_t PathLength(uint64_t index, uint64_t size) {
   const uint64_t last = size - 1;
   // Below the level where the paths of the leaf and of the last leaf meet there is one at every level; above
   // it, one wherever the last leaf's path is a right child.
-  const int inner = std::bit_width(index ^ last);
+  const auto inner = static_cast<int>(std::bit_width(index ^ last));
   const uint64_t rest = inner >= 64 ? 0 : index >> inner;
   return static_cast<size_t>(inner) + static_cast<size_t>(std::popcount(rest));
 }
