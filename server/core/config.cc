@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
@@ -91,17 +90,6 @@ solver::Config ConfigFromRecord(const storage::v1::ConfigRecord& record) {
 std::string BoxBoundText(const solver::BoxBound& box) {
   if (box.min_support > 0) return absl::StrCat("2/(2*s-1), s=", box.min_support);
   return absl::StrFormat("%a", box.value);
-}
-
-std::string ConfigBytes(const solver::Config& config) {
-  std::string bytes;
-  AppendU32(config.key_dimension, &bytes);
-  AppendU32(config.value_dimension, &bytes);
-  AppendDouble(config.gamma, &bytes);
-  AppendU32(config.box.min_support, &bytes);
-  AppendDouble(config.box.value, &bytes);
-  AppendDouble(config.ridge, &bytes);
-  return bytes;
 }
 
 }  // namespace expunge::core

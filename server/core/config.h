@@ -24,9 +24,6 @@ namespace expunge::core {
 // The box bound C as certificates state it, exactly: "2/(2*s-1), s=5", or a C hex-float such as "0x1p-2".
 [[nodiscard]] std::string BoxBoundText(const solver::BoxBound& box);
 
-// Little-endian bytes of the configuration, as digests hash it (digests.h).
-[[nodiscard]] std::string ConfigBytes(const solver::Config& config);
-
 }  // namespace expunge::core
 
 #endif  // EXPUNGE_SERVER_CORE_CONFIG_H_

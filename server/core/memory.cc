@@ -34,11 +34,11 @@ std::shared_ptr<const attention::SupportSet> MakeSupport(const solver::Config& c
   return std::make_shared<const attention::SupportSet>(config, support, content.rho, content.proof.eta);
 }
 
-std::vector<EntryDigests> EntriesForDigests(const MemoryContent& content) {
-  std::vector<EntryDigests> entries;
+std::vector<certificate::StateEntry> EntriesForDigests(const MemoryContent& content) {
+  std::vector<certificate::StateEntry> entries;
   entries.reserve(content.entries.size());
   for (const HeldEntry& entry : content.entries) {
-    entries.push_back({content.tokens[entry.index]->handle, entry.token_class, entry.weight});
+    entries.push_back(EntryOf(content.tokens[entry.index]->handle, entry.token_class, entry.weight));
   }
   return entries;
 }
@@ -61,7 +61,7 @@ certificate::StateSummary Summarize(const MemoryIdentity& identity, uint64_t epo
   summary.duality_gap_upper = content.proof.duality_gap_upper;
   summary.eigenvalue_lower = content.proof.eigenvalue_lower;
   summary.eta = content.proof.eta;
-  const std::vector<EntryDigests> entries = EntriesForDigests(content);
+  const std::vector<certificate::StateEntry> entries = EntriesForDigests(content);
   summary.token_root = content.tree.Root();
   summary.entries_root = entries_root != nullptr ? *entries_root : EntriesRoot(identity.audit_key, entries);
   summary.state_digest =

@@ -92,7 +92,8 @@ TEST(RecordsTest, RecordsOfWrongSizesAreRefused) {
 TEST(RecordsTest, DigestsFollowTheDocumentedLayout) {
   const MemoryIdentity memory = ExampleMemory();
   const auto token = std::make_shared<const HeldToken>(ExampleToken(memory));
-  const std::vector<EntryDigests> entries = {{token->handle, solver::TokenClass::kError, 1.0}};
+  const std::vector<certificate::StateEntry> entries = {
+      EntryOf(token->handle, solver::TokenClass::kError, 1.0)};
   const Digest token_root = TreeOf({token}).Root();
   EXPECT_EQ(ToHex(AsView(token_root)), "42e4bc943cdbbc8b95f4674d4b17252545da6b624c22112fd2ba6b2b0a1e0c20");
   EXPECT_EQ(ToHex(AsView(EntriesRoot(memory.audit_key, entries))),
