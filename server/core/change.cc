@@ -363,6 +363,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(committed);
   EXPUNGE_RETURN_IF_ERROR(CopyLedger());
   tenant_.Release();
+  context_.releases->Raise();
   CrashPoint("commit.released");
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "certificate/signing_key.h"
 #include "server/core/live_solvers.h"
 #include "server/core/pending_erasures.h"
+#include "server/core/release_signal.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
 #include "storage/ledger_copy.h"
@@ -40,6 +41,8 @@ struct Context {
   TenantRegistry tenants;
   // Where the deletion ledger is copied to; null: nowhere.
   std::unique_ptr<storage::LedgerCopy> ledger_copy;
+  // Raised when certificates are released.
+  const std::unique_ptr<ReleaseSignal> releases = std::make_unique<ReleaseSignal>();
   // Whose bytes may still be in files.
   const std::unique_ptr<PendingErasures> erasures = std::make_unique<PendingErasures>();
 };

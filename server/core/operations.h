@@ -3,9 +3,12 @@
 #ifndef EXPUNGE_SERVER_CORE_OPERATIONS_H_
 #define EXPUNGE_SERVER_CORE_OPERATIONS_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
+#include "server/core/answer_stream.h"
 #include "server/core/context.h"
 
 namespace expunge::core {
@@ -29,11 +32,17 @@ absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
                                                   const v1::ListTokensRequest& request);
 // certify.cc
 absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v1::CertifyRequest& request);
+absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context);
+// list_certificates.cc
 absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const Context& context,
                                                           const v1::GetCertificateRequest& request);
 absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const Context& context,
                                                               const v1::ListCertificatesRequest& request);
-absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context);
+absl::StatusOr<std::unique_ptr<AnswerStream<v1::WatchCertificatesResponse>>> WatchCertificates(
+    const Context& context, const v1::WatchCertificatesRequest& request);
+// export_audit.cc
+absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> ExportAudit(
+    const Context& context, const v1::ExportAuditRequest& request);
 
 }  // namespace expunge::core
 

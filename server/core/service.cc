@@ -80,6 +80,16 @@ absl::StatusOr<v1::ListCertificatesResponse> Service::ListCertificates(
   return core::ListCertificates(impl_->context, request);
 }
 
+absl::StatusOr<std::unique_ptr<AnswerStream<v1::WatchCertificatesResponse>>> Service::WatchCertificates(
+    const v1::WatchCertificatesRequest& request) {
+  return core::WatchCertificates(impl_->context, request);
+}
+
+absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> Service::ExportAudit(
+    const v1::ExportAuditRequest& request) {
+  return core::ExportAudit(impl_->context, request);
+}
+
 absl::StatusOr<v1::GetErasureStatusResponse> Service::GetErasureStatus(
     const v1::GetErasureStatusRequest& request) {
   return impl_->eraser->Status(request);

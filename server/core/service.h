@@ -18,6 +18,7 @@
 #include "expunge/v1/admin_service.pb.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
+#include "server/core/answer_stream.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::core {
@@ -66,6 +67,11 @@ class Service {
   absl::StatusOr<v1::CertifyResponse> Certify(const v1::CertifyRequest& request);
   absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const v1::GetCertificateRequest& request);
   absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const v1::ListCertificatesRequest& request);
+  // These two begin: what they return gives the answers, and must go before the service does.
+  absl::StatusOr<std::unique_ptr<AnswerStream<v1::WatchCertificatesResponse>>> WatchCertificates(
+      const v1::WatchCertificatesRequest& request);
+  absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> ExportAudit(
+      const v1::ExportAuditRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const v1::ListSigningKeysRequest& request);
   absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
 
