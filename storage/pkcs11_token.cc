@@ -10,34 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "storage/pkcs11_calls.h"
 
 namespace expunge::storage {
 namespace {
 
+using pkcs11::Attribute;
+using pkcs11::Bytes;
+using pkcs11::Check;
+using pkcs11::LabelAttribute;
+using pkcs11::ModuleError;
+
 constexpr size_t kTagBytes = 16;
 constexpr CK_ULONG kKeyBytes = 32;
-
-absl::Status ModuleError(CK_RV code, absl::string_view doing) {
-  return MakeError(
-      Reason::kStorageFailed, "",
-      absl::StrCat("the PKCS#11 token could not ", doing, ": ", p11_kit_strerror(code), " (", code, ")"));
-}
-
-absl::Status Check(CK_RV code, absl::string_view doing) {
-  return code == CKR_OK ? absl::OkStatus() : ModuleError(code, doing);
-}
-
-// PKCS#11 takes no pointer to const, and writes to none of those that are passed here.
-CK_BYTE_PTR Bytes(absl::string_view bytes) {
-  return const_cast<CK_BYTE_PTR>(reinterpret_cast<const CK_BYTE*>(bytes.data()));  // NOLINT
-}
-
-template <typename T>
-CK_ATTRIBUTE Attribute(CK_ATTRIBUTE_TYPE type, T* value) {
-  return {type, value, sizeof(T)};
-}
-
-CK_ATTRIBUTE LabelAttribute(const std::string& label) { return {CKA_LABEL, Bytes(label), label.size()}; }
 
 absl::Status CheckPinState(CK_FLAGS flags, const std::string& label) {
   if ((flags & CKF_USER_PIN_LOCKED) != 0) {
@@ -114,30 +99,6 @@ class Gcm {
 
 }  // namespace
 
-struct Pkcs11Token::Impl {
-  Impl() = default;
-  ~Impl() {
-    if (logged_in) module->C_Logout(session);
-    if (session != CK_INVALID_HANDLE) module->C_CloseSession(session);
-    if (initialized) p11_kit_module_finalize(module);
-    if (module != nullptr) p11_kit_module_release(module);
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  absl::Status Load(const std::string& path);
-  absl::Status FindToken(const std::string& label);
-  absl::Status Login(const std::string& label, absl::string_view pin, bool writable);
-  absl::Status CheckAttributes(CK_OBJECT_HANDLE key, const std::string& label) const;
-
-  CK_FUNCTION_LIST_PTR module = nullptr;
-  CK_SLOT_ID slot = 0;
-  CK_FLAGS token_flags = 0;
-  CK_SESSION_HANDLE session = CK_INVALID_HANDLE;
-  bool initialized = false;
-  bool logged_in = false;
-};
-
 absl::Status Pkcs11Token::Impl::Load(const std::string& path) {
   p11_kit_be_quiet();  // we say it ourselves
   module = p11_kit_module_load(path.c_str(), 0);
@@ -171,7 +132,7 @@ absl::Status Pkcs11Token::Impl::FindToken(const std::string& label) {
   if (found == 1) return absl::OkStatus();
   if (found == 0) {
     return absl::NotFoundError(absl::StrCat("the PKCS#11 module has no token labelled ", label,
-                                            ": plug it in, or correct --master-key-token"));
+                                            ": plug it in, or correct its label in the options"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the PKCS#11 module has ", found, " tokens labelled ", label, ": leave one of them"));
@@ -190,24 +151,42 @@ absl::Status Pkcs11Token::Impl::Login(const std::string& label, absl::string_vie
   return absl::OkStatus();
 }
 
-absl::Status Pkcs11Token::Impl::CheckAttributes(CK_OBJECT_HANDLE key, const std::string& label) const {
+absl::Status Pkcs11Token::Impl::CheckStays(CK_OBJECT_HANDLE key, const std::string& label) const {
   CK_BBOOL sensitive = CK_FALSE;
   CK_BBOOL extractable = CK_TRUE;
-  CK_ULONG bytes = 0;
-  std::array<CK_ATTRIBUTE, 3> attributes = {Attribute(CKA_SENSITIVE, &sensitive),
-                                            Attribute(CKA_EXTRACTABLE, &extractable),
-                                            Attribute(CKA_VALUE_LEN, &bytes)};
+  std::array<CK_ATTRIBUTE, 2> attributes = {Attribute(CKA_SENSITIVE, &sensitive),
+                                            Attribute(CKA_EXTRACTABLE, &extractable)};
   EXPUNGE_RETURN_IF_ERROR(
       Check(module->C_GetAttributeValue(session, key, attributes.data(), attributes.size()),
             "tell the attributes of its key"));
-  if (sensitive != CK_TRUE || extractable != CK_FALSE) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the token's key ", label,
-                     " can be read out of the token: make one that is sensitive and not extractable"));
-  }
+  if (sensitive == CK_TRUE && extractable == CK_FALSE) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the token's key ", label,
+                   " can be read out of the token: make one that is sensitive and not extractable"));
+}
+
+absl::Status Pkcs11Token::Impl::CheckAttributes(CK_OBJECT_HANDLE key, const std::string& label) const {
+  EXPUNGE_RETURN_IF_ERROR(CheckStays(key, label));
+  CK_ULONG bytes = 0;
+  CK_ATTRIBUTE attribute = Attribute(CKA_VALUE_LEN, &bytes);
+  EXPUNGE_RETURN_IF_ERROR(
+      Check(module->C_GetAttributeValue(session, key, &attribute, 1), "tell the attributes of its key"));
   if (bytes == kKeyBytes) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the token's key ", label, " has ", 8 * bytes, " bits, not 256"));
+}
+
+absl::StatusOr<std::vector<CK_OBJECT_HANDLE>> Pkcs11Token::Impl::Find(absl::Span<CK_ATTRIBUTE> wanted,
+                                                                      size_t most) const {
+  EXPUNGE_RETURN_IF_ERROR(
+      Check(module->C_FindObjectsInit(session, wanted.data(), wanted.size()), "search its keys"));
+  std::vector<CK_OBJECT_HANDLE> found(most);
+  CK_ULONG count = 0;
+  const CK_RV searched = module->C_FindObjects(session, found.data(), found.size(), &count);
+  module->C_FindObjectsFinal(session);
+  EXPUNGE_RETURN_IF_ERROR(Check(searched, "search its keys"));
+  found.resize(count);
+  return found;
 }
 
 absl::StatusOr<std::unique_ptr<Pkcs11Token>> Pkcs11Token::Open(const std::string& module,
@@ -229,16 +208,9 @@ absl::StatusOr<std::optional<TokenKey>> Pkcs11Token::FindKey(const std::string& 
   CK_BBOOL yes = CK_TRUE;
   std::array<CK_ATTRIBUTE, 4> wanted = {Attribute(CKA_CLASS, &secret), Attribute(CKA_KEY_TYPE, &aes),
                                         Attribute(CKA_TOKEN, &yes), LabelAttribute(label)};
-  CK_FUNCTION_LIST_PTR const module = impl_->module;
-  EXPUNGE_RETURN_IF_ERROR(
-      Check(module->C_FindObjectsInit(impl_->session, wanted.data(), wanted.size()), "search its keys"));
-  std::array<CK_OBJECT_HANDLE, 2> found{};
-  CK_ULONG count = 0;
-  const CK_RV searched = module->C_FindObjects(impl_->session, found.data(), found.size(), &count);
-  module->C_FindObjectsFinal(impl_->session);
-  EXPUNGE_RETURN_IF_ERROR(Check(searched, "search its keys"));
-  if (count == 0) return std::nullopt;
-  if (count > 1) {
+  EXPUNGE_ASSIGN_OR_RETURN(const auto found, impl_->Find(absl::MakeSpan(wanted), 2));
+  if (found.empty()) return std::nullopt;
+  if (found.size() > 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("the token has more than one AES key labelled ", label, ": give them different labels"));
   }

@@ -1,4 +1,4 @@
-// One token of a PKCS#11 module, logged in: what is needed to keep a key there and to seal with it.
+// One token of a PKCS#11 module, logged in: what is needed to keep a key there, and to seal or sign with it.
 //
 // The module is loaded and initialised through p11-kit, which lets several parts of a process use the same
 // one. The log-in is tried once, never again: a token locks itself after a few wrong PINs.
@@ -52,6 +52,25 @@ class Pkcs11Token {
   [[nodiscard]] absl::StatusOr<std::optional<SecretBytes>> Decrypt(TokenKey key, absl::string_view associated,
                                                                    absl::string_view iv,
                                                                    absl::string_view sealed) const;
+
+  // An Ed25519 key pair, made and used in the token (PKCS#11 v3: CKM_EDDSA).
+  struct SigningPair {
+    TokenKey private_key = 0;
+    std::string public_key;  // 32 bytes
+    std::string id;          // CKA_ID, which binds the two halves
+  };
+  // The pair of this label; nullopt if there is no private key of it. Returns: FailedPrecondition if there
+  // are two, or the token would give the private key out, or has not its public half.
+  [[nodiscard]] absl::StatusOr<std::optional<SigningPair>> FindSigningPair(const std::string& label) const;
+  // Makes a pair whose private key never leaves the token. REQUIRES: `writable`.
+  [[nodiscard]] absl::StatusOr<SigningPair> GenerateSigningPair(const std::string& label) const;
+  // Destroys the pairs of this label, but for that with the id `but`. REQUIRES: `writable`.
+  [[nodiscard]] absl::Status DestroySigningPairs(const std::string& label, absl::string_view but) const;
+  // Gives the pair another label. REQUIRES: `writable`. After an error it can be found under the old label,
+  // or under the new one, and this can be called again.
+  [[nodiscard]] absl::Status RelabelSigningPair(const SigningPair& pair, const std::string& label) const;
+  // 64 bytes. Whether they verify is not looked at.
+  [[nodiscard]] absl::StatusOr<std::string> Sign(TokenKey private_key, absl::string_view message) const;
 
  private:
   struct Impl;

@@ -13,11 +13,11 @@
 #include "storage/pkcs11_token.h"
 #include "storage/private_file.h"
 #include "storage/sealed_master_key.h"
+#include "storage/token_pin.h"
 
 namespace expunge::storage {
 namespace {
 
-constexpr size_t kMaxPinBytes = 255;
 constexpr size_t kIvBytes = 12;
 constexpr int kAttempts = 3;
 
@@ -56,14 +56,7 @@ class TokenProvider : public MasterKeyProvider {
 
  private:
   [[nodiscard]] absl::StatusOr<std::unique_ptr<Pkcs11Token>> Open(bool writable) const {
-    EXPUNGE_ASSIGN_OR_RETURN(
-        SecretBytes pin, ReadPrivateFile("the file with the token's PIN", options_.pin_file, kMaxPinBytes));
-    if (!pin.empty() && pin.back() == '\n') pin.pop_back();
-    if (pin.empty() || pin.size() > kMaxPinBytes || AsView(pin).find('\n') != absl::string_view::npos) {
-      return absl::InvalidArgumentError(absl::StrCat("the file ", options_.pin_file,
-                                                     " must hold the token's PIN and at most a line feed: no "
-                                                     "log-in was tried"));
-    }
+    EXPUNGE_ASSIGN_OR_RETURN(const SecretBytes pin, ReadTokenPin(options_.pin_file));
     return Pkcs11Token::Open(options_.module, options_.token, AsView(pin), writable);
   }
 
