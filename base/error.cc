@@ -43,6 +43,8 @@ constexpr std::array kCatalogue = {
     Entry{Reason::kPageTokenInvalid, "PAGE_TOKEN_INVALID", kInvalidArgument},
     Entry{Reason::kPathInvalid, "PATH_INVALID", kInvalidArgument},
     Entry{Reason::kPathExists, "PATH_EXISTS", kAlreadyExists},
+    Entry{Reason::kKeyNotActive, "KEY_NOT_ACTIVE", kFailedPrecondition},
+    Entry{Reason::kKeysFull, "KEYS_FULL", kResourceExhausted},
     Entry{Reason::kBackupRunning, "BACKUP_RUNNING", kFailedPrecondition},
     Entry{Reason::kBackupFailed, "BACKUP_FAILED", kUnavailable},
     Entry{Reason::kPlaintextRefused, "PLAINTEXT_REFUSED", kPermissionDenied},

@@ -39,6 +39,8 @@ enum class Reason {
   kPageTokenInvalid,    // INVALID_ARGUMENT
   kPathInvalid,         // INVALID_ARGUMENT     not absolute, without a folder, or among what is backed up
   kPathExists,          // ALREADY_EXISTS       there is something at a place that is to be made
+  kKeyNotActive,        // FAILED_PRECONDITION  the signing key named is not the one in use
+  kKeysFull,            // RESOURCE_EXHAUSTED   as many signing keys as a key set can list
   kBackupRunning,       // FAILED_PRECONDITION  another backup is being made
   kBackupFailed,        // UNAVAILABLE          a half could not be written; the service itself is well
   kPlaintextRefused,    // PERMISSION_DENIED    a plain-text call from beyond this machine

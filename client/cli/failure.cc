@@ -60,6 +60,10 @@ absl::string_view HintFor(Reason reason) {
       return "name an absolute path on the server's machine, in a folder that exists, outside the data";
     case Reason::kPathExists:
       return "name a path at which there is nothing: the service makes the directory";
+    case Reason::kKeyNotActive:
+      return "see which key is in use with 'expunge keys list': it may have been rotated already";
+    case Reason::kKeysFull:
+      return "keep the present key: its certificates stay valid, and only a new data directory has new keys";
     case Reason::kBackupRunning:
       return "wait until it is done: 'expunge server status' tells";
     case Reason::kBackupFailed:
