@@ -14,6 +14,7 @@
 #include "certificate/envelope.h"
 #include "certificate/signing_key.h"
 #include "certificate/statement.h"
+#include "certificate/token_tree.h"
 
 namespace expunge::bench {
 namespace {
@@ -36,7 +37,23 @@ certificate::Statement MakeStatement(int64_t removed) {
   statement.after.epoch = 8;
   statement.after.token_count = 1000;
   statement.after.reserve = 1000 - 42;
-  for (int64_t i = 0; i < removed; ++i) statement.removed.push_back({Sha256(absl::StrCat(i)), 'R'});
+  statement.before.weight_distance_lower = statement.after.weight_distance_lower = 0x1p-20;
+  std::vector<certificate::TreeLeaf> leaves;
+  std::vector<Digest> handles;
+  for (uint64_t i = 0; i < statement.before.token_count; ++i) {
+    leaves.push_back({Sha256(absl::StrCat("handle ", i)), Sha256(absl::StrCat(i))});
+    if (i >= static_cast<uint64_t>(removed)) continue;
+    handles.push_back(leaves.back().handle);
+    statement.removed.push_back({leaves.back().handle, leaves.back().content, 'R'});
+  }
+  certificate::TokenTree tree;
+  tree.Insert(leaves);
+  statement.before.token_root = tree.Root();
+  statement.transition = tree.TransitionOf(handles);
+  tree.Erase(handles);
+  statement.after.token_root = tree.Root();
+  statement.request_tokens = statement.removed.size();
+  statement.request_memories = 1;
   std::sort(statement.removed.begin(), statement.removed.end(),
             [](const auto& a, const auto& b) { return a.commitment < b.commitment; });
   return statement;

@@ -1,8 +1,7 @@
 #include "certificate/check_payload.h"
 
 #include <algorithm>
-#include <initializer_list>
-#include <limits>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,8 +9,10 @@
 
 #include "absl/types/span.h"
 #include "certificate/claims.h"
+#include "certificate/consistency.h"
 #include "certificate/forms.h"
 #include "certificate/json_text.h"
+#include "certificate/transition.h"
 
 namespace expunge::certificate {
 namespace {
@@ -48,8 +49,7 @@ bool Is(const json& value) {
 bool IsTexts(const json& value) { return IsList(value, &IsText) && !value.empty(); }
 
 bool IsKind(const json& value) {
-  const auto kinds = {Kind::kDeletion, Kind::kPurge, Kind::kState, Kind::kMemoryDeletion};
-  return std::any_of(kinds.begin(), kinds.end(), [&value](Kind kind) {
+  return std::any_of(std::begin(kKinds), std::end(kKinds), [&value](Kind kind) {
     const absl::string_view name = KindName(kind);
     return value == std::string(name.data(), name.size());
   });
@@ -62,12 +62,20 @@ bool IsSubject(const json& value) { return IsObject(value, {{"name", &IsDigest},
 bool IsSubjectList(const json& value) { return IsList(value, &IsSubject) && value.size() == 1; }
 
 bool IsIssuer(const json& value) {
-  return IsObject(value,
-                  {{"name", &IsText}, {"software", &IsText}, {"version", &IsText}, {"commit", &IsText}});
+  return IsObject(value, {{"name", &IsText},
+                          {"software", &IsText},
+                          {"version", &IsText},
+                          {"commit", &IsText},
+                          {"configurationSha256", &IsDigest}});
 }
 
 bool IsRemovalRequest(const json& value) {
-  return IsObject(value, {{"idPseudonym", &IsDigest}, {"received", &IsTime}, {"legalBasis", &IsTextOrEmpty}});
+  return IsObject(value, {{"idPseudonym", &IsDigest},
+                          {"received", &IsTime},
+                          {"legalBasis", &IsTextOrEmpty},
+                          {"due", &IsTimeOrEmpty},
+                          {"tokens", &IsCount},
+                          {"memories", &IsPositiveCount}});
 }
 
 bool IsStateRequest(const json& value) {
@@ -125,24 +133,43 @@ bool IsState(const json& value) {
 }
 
 bool IsRemovedToken(const json& value) {
-  return IsObject(value, {{"commitment", &IsDigest}, {"classBefore", &IsClass}});
+  return IsObject(value, {{"handle", &IsDigest}, {"commitment", &IsDigest}, {"classBefore", &IsClass}});
 }
 
 bool IsRemovedList(const json& value) { return IsList(value, &IsRemovedToken); }
 
+bool IsTransitionNode(const json& value) {
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && ParseTransitionNode(*text).has_value();
+}
+
+bool IsTransition(const json& value) { return IsList(value, &IsTransitionNode); }
+
+bool IsScope(const json& value) { return Is<kFullHistory>(value) || Is<kRetainedSet>(value); }
+
 bool IsExactness(const json& value) {
   return IsObject(value, {{"claim", &Is<kClaim>},
-                          {"scope", &Is<kScope>},
+                          {"scope", &IsScope},
                           {"reference", &IsText},
                           {"arithmetic", &IsText},
                           {"boundary", &IsText}});
+}
+
+bool IsResidual(const json& value) {
+  return IsObject(value, {{"what", &IsText}, {"text", &IsText}, {"expires", &IsTimeOrEmpty}});
+}
+
+bool IsResidualList(const json& value) { return IsList(value, &IsResidual); }
+
+bool IsHorizon(const json& value) {
+  return IsObject(value, {{"marginLower", &IsBound}, {"reference", &IsDigest}, {"condition", &IsText}});
 }
 
 bool IsKeyDestruction(const json& value) {
   return IsObject(value, {{"method", &Is<kKeyDestruction>},
                           {"stage", &Is<kKeyDestroyed>},
                           {"custody", &IsText},
-                          {"residuals", &IsTexts}});
+                          {"residuals", &IsResidualList}});
 }
 
 bool IsPhysicalPurge(const json& value) {
@@ -150,7 +177,7 @@ bool IsPhysicalPurge(const json& value) {
                           {"stage", &Is<kPhysicallyPurged>},
                           {"purged", &IsTime},
                           {"custody", &IsText},
-                          {"residuals", &IsTexts}});
+                          {"residuals", &IsResidualList}});
 }
 
 bool IsCompletes(const json& value) {
@@ -169,83 +196,25 @@ bool IsStatePredicate(const json& value) {
                           {"notClaimed", &IsTexts}});
 }
 
-// `completing`: the second certificate of a removal.
-bool IsRemovalPredicate(const json& predicate, bool completing) {
-  std::vector<Field> fields = {
-      {"issuer", &IsIssuer},       {"kind", &IsKind},
-      {"issued", &IsTime},         {"request", &IsRemovalRequest},
-      {"memory", &IsMemory},       {"algorithm", &IsAlgorithm},
-      {"before", &IsState},        {"after", &IsState},
-      {"removed", &IsRemovedList}, {"removedCount", &IsCount},
-      {"exactness", &IsExactness}, {"erasure", completing ? &IsPhysicalPurge : &IsKeyDestruction},
-      {"notClaimed", &IsTexts}};
+// `completing`: the second certificate of a removal. `selecting`: of tokens in reserve.
+bool IsRemovalPredicate(const json& predicate, bool completing, bool selecting) {
+  std::vector<Field> fields = {{"issuer", &IsIssuer},
+                               {"kind", &IsKind},
+                               {"issued", &IsTime},
+                               {"request", &IsRemovalRequest},
+                               {"memory", &IsMemory},
+                               {"algorithm", &IsAlgorithm},
+                               {"before", &IsState},
+                               {"after", &IsState},
+                               {"removed", &IsRemovedList},
+                               {"removedCount", &IsCount},
+                               {"transition", &IsTransition},
+                               {"exactness", &IsExactness},
+                               {"erasure", completing ? &IsPhysicalPurge : &IsKeyDestruction},
+                               {"notClaimed", &IsTexts}};
   if (completing) fields.push_back({"completes", &IsCompletes});
+  if (selecting) fields.push_back({"horizon", &IsHorizon});
   return IsObject(predicate, fields);
-}
-
-// ---- What the fields say about each other. REQUIRES, for all below: the objects have their form. ----
-
-// A sum that does not fit counts as false.
-bool IsSum(uint64_t whole, std::initializer_list<uint64_t> parts) {
-  uint64_t rest = whole;
-  for (const uint64_t part : parts) {
-    if (part > rest) return false;
-    rest -= part;
-  }
-  return rest == 0;
-}
-
-bool CountsAddUp(const json& state) {
-  const json& partition = state["partition"];
-  return IsSum(CountOf(state["tokenCount"]),
-               {CountOf(partition["margin"]), CountOf(partition["error"]), CountOf(partition["reserve"])});
-}
-
-// The first of a memory's chain, and it alone, follows nothing.
-bool ChainIsConsistent(const json& memory) {
-  const bool first = CountOf(memory["sequence"]) == 1;
-  const bool follows_nothing = memory["previousPayloadSha256"] == std::string(64, '0');
-  return first == follows_nothing;
-}
-
-// What is completed stands earlier in the memory's chain.
-bool CompletionIsConsistent(const json& predicate) {
-  const json& completes = predicate["completes"];
-  const json& memory = predicate["memory"];
-  const uint64_t first = CountOf(completes["sequence"]);
-  const uint64_t sequence = CountOf(memory["sequence"]);
-  if (first >= sequence) return false;
-  return first + 1 < sequence || completes["payloadSha256"] == memory["previousPayloadSha256"];
-}
-
-bool SubjectIsConsistent(const json& subject, const json& predicate) {
-  return subject["name"] == predicate["memory"]["memory"] &&
-         subject["digest"]["hmacSha256"] == predicate["after"]["stateDigest"];
-}
-
-uint64_t CountClass(const json& removed, const char* name) {
-  return static_cast<uint64_t>(std::count_if(
-      removed.begin(), removed.end(), [name](const json& token) { return token["classBefore"] == name; }));
-}
-
-bool RemovalIsConsistent(const json& predicate) {
-  const json& removed = predicate["removed"];
-  const json& before = predicate["before"];
-  const json& after = predicate["after"];
-  const bool ascending = std::adjacent_find(removed.begin(), removed.end(), [](const json& a, const json& b) {
-                           return a["commitment"] >= b["commitment"];
-                         }) == removed.end();
-  if (!ascending || CountOf(predicate["removedCount"]) != removed.size()) return false;
-  if (!IsSum(CountOf(before["tokenCount"]), {CountOf(after["tokenCount"]), removed.size()})) return false;
-  const json& partition = before["partition"];
-  if (CountClass(removed, "S") > CountOf(partition["margin"]) ||
-      CountClass(removed, "E") > CountOf(partition["error"]) ||
-      CountClass(removed, "R") > CountOf(partition["reserve"])) {
-    return false;
-  }
-  if (!CountsAddUp(before)) return false;
-  if (predicate["kind"] == "MEMORY_DELETION") return CountOf(after["tokenCount"]) == 0;
-  return !removed.empty() && CountOf(after["epoch"]) > CountOf(before["epoch"]);
 }
 
 bool StatementIsWellFormed(const json& statement) {
@@ -255,10 +224,9 @@ bool StatementIsWellFormed(const json& statement) {
   if (kind == predicate.end()) return false;
   const bool removal = *kind != "STATE";
   const bool completing = removal && predicate.contains("completes");
-  if (removal ? !IsRemovalPredicate(predicate, completing) : !IsStatePredicate(predicate)) return false;
-  return CountsAddUp(predicate["after"]) && ChainIsConsistent(predicate["memory"]) &&
-         SubjectIsConsistent(statement["subject"][0], predicate) &&
-         (!removal || RemovalIsConsistent(predicate)) && (!completing || CompletionIsConsistent(predicate));
+  const bool has_form =
+      removal ? IsRemovalPredicate(predicate, completing, *kind == "SELECTION") : IsStatePredicate(predicate);
+  return has_form && IsConsistent(statement);
 }
 
 bool IsAny(const json&) { return true; }

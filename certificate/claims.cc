@@ -7,28 +7,29 @@
 namespace expunge::certificate {
 namespace {
 
-constexpr absl::string_view kSealedBytes =
+constexpr absl::string_view kSealedBytesText =
     "Sealed bytes of what was removed may remain in database files and logs until these are rewritten. "
     "Without the destroyed keys they cannot be read. A second certificate, of stage PHYSICALLY_PURGED, "
     "says when these files were rewritten.";
-constexpr absl::string_view kBackups =
+constexpr absl::string_view kBackupsText =
     "Backups and snapshots of the key vault made before the removal still hold the keys. Together with "
     "the master key and sealed bytes of that time they open what was removed.";
-constexpr absl::string_view kFreedBlocks =
+constexpr absl::string_view kFreedBlocksText =
     "Blocks that a file system or a drive freed or remapped, and did not overwrite, may hold old slots of "
     "the key vault and old sealed bytes. With the vault's master key these open what was removed.";
-constexpr absl::string_view kProcessMemory =
+constexpr absl::string_view kProcessMemoryText =
     "Memory of the running service: destroyed keys are wiped from it, but copies of removed tokens in "
     "buffers of the RPC library, of protobuf and of the allocator cannot be, and stay until that memory "
     "is used again or the process ends.";
-constexpr absl::string_view kLedger =
+constexpr absl::string_view kLedgerText =
     "The service keeps its certificates and a ledger of removals. They name removed tokens by keyed "
     "hashes alone.";
 
-constexpr std::array<absl::string_view, 5> kResidualsOfDestroyedKeys = {kSealedBytes, kBackups, kFreedBlocks,
-                                                                        kProcessMemory, kLedger};
-constexpr std::array<absl::string_view, 4> kResidualsOfPurgedFiles = {kBackups, kFreedBlocks, kProcessMemory,
-                                                                      kLedger};
+constexpr std::array<Residual, 5> kResiduals = {{{kSealedBytes, kSealedBytesText},
+                                                 {kBackups, kBackupsText},
+                                                 {"FREED_BLOCKS", kFreedBlocksText},
+                                                 {"PROCESS_MEMORY", kProcessMemoryText},
+                                                 {"LEDGER", kLedgerText}}};
 
 constexpr std::array<absl::string_view, 5> kNotClaimedAfterRemoval = {
     "Answers given before the removal: what was read from the memory earlier is not called back.",
@@ -39,6 +40,15 @@ constexpr std::array<absl::string_view, 5> kNotClaimedAfterRemoval = {
     "a context that held the removed data.",
 };
 
+constexpr std::array<absl::string_view, 6> kNotClaimedAfterSelection = {
+    kNotClaimedAfterRemoval[0],
+    kNotClaimedAfterRemoval[1],
+    kNotClaimedAfterRemoval[2],
+    kNotClaimedAfterRemoval[3],
+    kNotClaimedAfterRemoval[4],
+    "That the removed tokens would have stayed without weight beyond the horizon.",
+};
+
 constexpr std::array<absl::string_view, 3> kNotClaimedOfState = {
     "Anything about tokens that the memory held earlier; removals have certificates of their own.",
     "Copies outside this service, and answers given from earlier states.",
@@ -47,10 +57,16 @@ constexpr std::array<absl::string_view, 3> kNotClaimedOfState = {
 
 }  // namespace
 
-absl::string_view ExactnessReference(Kind kind) {
+absl::string_view ExactnessReference(Kind kind, Scope scope) {
   switch (kind) {
     case Kind::kDeletion:
     case Kind::kPurge:
+      if (scope == Scope::kRetainedSet) {
+        return "The state after is, bit for bit, that of a memory of the same configuration to which the "
+               "tokens that it retains, and no others, were ever added. Tokens of the reserve were dropped "
+               "from this memory earlier: had they been kept, the state could be another one where the "
+               "horizon of their selection is exceeded.";
+      }
       return "The state after is, bit for bit, that of the same memory, under the same configuration and "
              "with the same retained tokens, to which the removed tokens were never added.";
     case Kind::kMemoryDeletion:
@@ -59,6 +75,11 @@ absl::string_view ExactnessReference(Kind kind) {
     case Kind::kState:
       return "The state is, bit for bit, the canonical state of the tokens that the memory holds, "
              "whatever was added and removed before.";
+    case Kind::kSelection:
+      return "The state after is, bit for bit, that of a memory of the same configuration to which the "
+             "tokens that it retains, and no others, were ever added. The removed tokens were in reserve, "
+             "with a weight of exactly 0: no weight, no class and no answer changes in a bit. At later "
+             "states this ends with the horizon.";
   }
   return "";
 }
@@ -85,12 +106,20 @@ std::string Custody(absl::string_view master_key) {
       master_key, ".");
 }
 
-absl::Span<const absl::string_view> ResidualsOfDestroyedKeys() { return kResidualsOfDestroyedKeys; }
+absl::Span<const Residual> Residuals() { return kResiduals; }
 
-absl::Span<const absl::string_view> ResidualsOfPurgedFiles() { return kResidualsOfPurgedFiles; }
+absl::string_view HorizonCondition() {
+  return "At a later state, no removed token would carry weight if C_n = C there and 2 |sum_i da_i phi(x_i)| "
+         "+ "
+         "|rho - rho0| < marginLower, where da are the changes of the weights and rho0 is the multiplier at "
+         "the "
+         "reference (docs/math/selection.md). The service evaluates this and says whether it holds; so "
+         "can whoever has the tokens that carry weight at both states.";
+}
 
 absl::Span<const absl::string_view> NotClaimed(Kind kind) {
   if (kind == Kind::kState) return kNotClaimedOfState;
+  if (kind == Kind::kSelection) return kNotClaimedAfterSelection;
   return kNotClaimedAfterRemoval;
 }
 

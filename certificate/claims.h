@@ -19,7 +19,8 @@ inline constexpr absl::string_view kKernel = "exp(-gamma |x - y|^2)";
 inline constexpr absl::string_view kSpec = "docs/math/canonical.md";
 inline constexpr absl::string_view kSpecVersion = "v1";
 inline constexpr absl::string_view kClaim = "BITWISE";
-inline constexpr absl::string_view kScope = "FULL_HISTORY";
+inline constexpr absl::string_view kFullHistory = "FULL_HISTORY";
+inline constexpr absl::string_view kRetainedSet = "RETAINED_SET";
 // The two stages of an erasure, each with its method.
 inline constexpr absl::string_view kKeyDestroyed = "KEY_DESTROYED";
 inline constexpr absl::string_view kKeyDestruction = "KEY_DESTRUCTION";
@@ -27,14 +28,22 @@ inline constexpr absl::string_view kPhysicallyPurged = "PHYSICALLY_PURGED";
 inline constexpr absl::string_view kKeyDestructionAndFileRewrite = "KEY_DESTRUCTION_AND_FILE_REWRITE";
 
 // Of the claim of exactness: the state compared with, the arithmetic that earns it, and its boundary.
-[[nodiscard]] absl::string_view ExactnessReference(Kind kind);
+[[nodiscard]] absl::string_view ExactnessReference(Kind kind, Scope scope);
 [[nodiscard]] absl::string_view ExactnessArithmetic();
 [[nodiscard]] absl::string_view ExactnessBoundary();
 // Who holds the keys. `master_key`: Statement::master_key.
 [[nodiscard]] std::string Custody(absl::string_view master_key);
-// What may remain of removed tokens after each stage.
-[[nodiscard]] absl::Span<const absl::string_view> ResidualsOfDestroyedKeys();
-[[nodiscard]] absl::Span<const absl::string_view> ResidualsOfPurgedFiles();
+// What may remain of removed tokens, each by a name for programs and a sentence for people: all of it after
+// the first stage, all but the first after the second.
+struct Residual {
+  absl::string_view what;
+  absl::string_view text;
+};
+inline constexpr absl::string_view kSealedBytes = "SEALED_BYTES";
+inline constexpr absl::string_view kBackups = "BACKUPS";
+[[nodiscard]] absl::Span<const Residual> Residuals();
+// Under which condition the claim of a selection still holds at a later state.
+[[nodiscard]] absl::string_view HorizonCondition();
 [[nodiscard]] absl::Span<const absl::string_view> NotClaimed(Kind kind);
 
 }  // namespace expunge::certificate

@@ -94,6 +94,13 @@ void Summary(const json& predicate, Page* page) {
                                  " that it held (certificate issued ", issued, ")."));
     return;
   }
+  if (kind == "SELECTION") {
+    page->Heading("CERTIFICATE OF SELECTION: tokens without weight were dropped");
+    page->Paragraph(absl::StrCat(removed, were,
+                                 " dropped from the reserve of the memory named below (certificate issued ",
+                                 issued, "). None of them carried any weight."));
+    return;
+  }
   const bool purge = kind == "PURGE";
   page->Heading(purge ? "CERTIFICATE OF REMOVAL: all tokens of one data subject"
                       : "CERTIFICATE OF REMOVAL: named tokens");
@@ -128,6 +135,13 @@ void Request(const json& predicate, Page* page) {
   page->Line("request id", IsZero(request["idPseudonym"])
                                ? std::string("none was given")
                                : absl::StrCat("pseudonym ", Text(request["idPseudonym"])));
+  if (request.contains("due")) {
+    const std::string& due = Text(request["due"]);
+    page->Line("due", due.empty() ? "not stated" : due);
+    const uint64_t memories = CountOf(request["memories"]);
+    page->Line("removed by it", absl::StrCat(Tokens(CountOf(request["tokens"])), " of ", memories,
+                                             memories == 1 ? " memory" : " memories"));
+  }
   if (request.contains("nonce")) {
     const std::string& nonce = Text(request["nonce"]);
     page->Line("auditor's nonce", nonce.empty() ? "none was given" : nonce);
@@ -206,12 +220,26 @@ void Removed(const json& removed, Page* page) {
   }
 }
 
+void Horizon(const json& horizon, Page* page) {
+  page->Heading("For how long the dropped tokens would have stayed without weight");
+  page->Line("margin", AtLeast(horizon["marginLower"], "infinite"));
+  page->Line("reference", absl::StrCat("state digest ", Text(horizon["reference"])));
+  page->Line("condition", Text(horizon["condition"]));
+}
+
 void Claims(const json& predicate, Page* page) {
   const json& exactness = predicate["exactness"];
   page->Heading("What is claimed");
   page->Paragraph(Text(exactness["reference"]));
+  page->Line("scope", Text(exactness["scope"]));
   page->Line("how it is earned", Text(exactness["arithmetic"]));
   page->Line("where it ends", Text(exactness["boundary"]));
+  if (predicate.contains("removed") && !predicate["removed"].empty()) {
+    page->Paragraph(
+        "The token roots before and after, and the transition between them, were checked: the removed tokens "
+        "were in the memory before, and the memory after holds all others and none of them.");
+  }
+  if (predicate.contains("horizon")) Horizon(predicate["horizon"], page);
   if (predicate.contains("erasure")) {
     const json& erasure = predicate["erasure"];
     page->Heading("What has become of the bytes");
@@ -219,7 +247,11 @@ void Claims(const json& predicate, Page* page) {
     if (erasure.contains("purged")) page->Line("files purged", Text(erasure["purged"]));
     page->Line("method", Text(erasure["method"]));
     page->Line("custody of keys", Text(erasure["custody"]));
-    for (const json& residual : erasure["residuals"]) page->Item(Text(residual));
+    for (const json& residual : erasure["residuals"]) {
+      const std::string& expires = Text(residual["expires"]);
+      page->Item(absl::StrCat(Text(residual["text"]),
+                              expires.empty() ? "" : absl::StrCat(" Promised to be gone by ", expires, ".")));
+    }
   }
   page->Heading("What is not claimed");
   for (const json& sentence : predicate["notClaimed"]) page->Item(Text(sentence));
@@ -231,6 +263,7 @@ void Issuer(const json& predicate, absl::string_view payload, Page* page) {
   page->Line("at", Text(predicate["issued"]));
   page->Line("by", absl::StrCat(Text(issuer["name"]), ", ", Text(issuer["software"]), " ",
                                 Text(issuer["version"]), " (commit ", Text(issuer["commit"]), ")"));
+  page->Line("configuration", absl::StrCat("SHA-256 ", Text(issuer["configurationSha256"])));
   page->Line("payload SHA-256", ToHex(AsView(Sha256(payload))));
 }
 

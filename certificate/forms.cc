@@ -77,10 +77,22 @@ bool IsTime(const json& value) {
          absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone()) == *text;
 }
 
+bool IsTimeOrEmpty(const json& value) { return value == "" || IsTime(value); }
+
 bool IsBool(const json& value) { return value.is_boolean(); }
 
 bool IsClass(const json& value) { return value == "S" || value == "E" || value == "R"; }
 
 uint64_t CountOf(const json& value) { return ParseCount(value).value_or(0); }
+
+Digest DigestOf(const json& value) {
+  const std::optional<std::string> bytes = FromHex(*StringOf(value));
+  return DigestFromBytes(bytes.value_or("")).value_or(Digest{});
+}
+
+absl::Time TimeOf(const json& value) {
+  absl::Time time;
+  return absl::ParseTime(kTimeFormat, *StringOf(value), &time, nullptr) ? time : absl::UnixEpoch();
+}
 
 }  // namespace expunge::certificate

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "absl/time/time.h"
+#include "base/bytes.h"
+
 namespace expunge::certificate {
 
 inline constexpr size_t kMaxTextBytes = 4096;
@@ -22,14 +25,19 @@ inline constexpr size_t kMaxNonceBytes = 64;
 // A C hex-float: 0 or more, infinity included; more than 0 and finite. Never -0.
 [[nodiscard]] bool IsBound(const nlohmann::json& value);
 [[nodiscard]] bool IsPositiveFinite(const nlohmann::json& value);
-// "2026-01-31T12:00:00Z".
+// "2026-01-31T12:00:00Z"; the same, or "".
 [[nodiscard]] bool IsTime(const nlohmann::json& value);
+[[nodiscard]] bool IsTimeOrEmpty(const nlohmann::json& value);
 [[nodiscard]] bool IsBool(const nlohmann::json& value);
 // "S", "E" or "R".
 [[nodiscard]] bool IsClass(const nlohmann::json& value);
 
 // The number. REQUIRES: IsCount(value).
 [[nodiscard]] uint64_t CountOf(const nlohmann::json& value);
+// The 32 bytes. REQUIRES: IsDigest(value).
+[[nodiscard]] Digest DigestOf(const nlohmann::json& value);
+// REQUIRES: IsTime(value).
+[[nodiscard]] absl::Time TimeOf(const nlohmann::json& value);
 
 }  // namespace expunge::certificate
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "certificate/claims.h"
+#include "certificate/statement.h"
 
 namespace expunge::certificate {
 
@@ -17,17 +18,20 @@ std::string TimeField(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
+std::string TimeOrEmptyField(absl::Time time) { return time == kNotStated ? std::string() : TimeField(time); }
+
 json TextList(absl::Span<const absl::string_view> texts) {
   json list = json::array();
   for (const absl::string_view text : texts) list.push_back(TextField(text));
   return list;
 }
 
-json IssuerObject(const std::string& version, const std::string& commit) {
+json IssuerObject(const std::string& version, const std::string& commit, const Digest& configuration_sha256) {
   return {{"name", TextField(kIssuerName)},
           {"software", TextField(kSoftware)},
           {"version", version},
-          {"commit", commit}};
+          {"commit", commit},
+          {"configurationSha256", DigestField(configuration_sha256)}};
 }
 
 std::string PayloadText(const json& document) {

@@ -18,8 +18,11 @@ namespace expunge::certificate {
 [[nodiscard]] std::string CountField(uint64_t count);
 // Whole seconds, rounded down.
 [[nodiscard]] std::string TimeField(absl::Time time);
+// Empty for kNotStated (statement.h).
+[[nodiscard]] std::string TimeOrEmptyField(absl::Time time);
 [[nodiscard]] nlohmann::json TextList(absl::Span<const absl::string_view> texts);
-[[nodiscard]] nlohmann::json IssuerObject(const std::string& version, const std::string& commit);
+[[nodiscard]] nlohmann::json IssuerObject(const std::string& version, const std::string& commit,
+                                          const Digest& configuration_sha256);
 // The one form of a payload: keys in the order of their bytes, ASCII, no white space.
 [[nodiscard]] std::string PayloadText(const nlohmann::json& document);
 

@@ -1,5 +1,6 @@
 #include "certificate/physical_purge.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -36,7 +37,8 @@ absl::StatusOr<std::string> EncodePhysicalPurge(absl::string_view first, const P
   json& predicate = (*statement)["predicate"];
   json& memory = predicate["memory"];
   predicate["completes"] = {{"sequence", memory["sequence"]}, {"payloadSha256", DigestField(Sha256(first))}};
-  predicate["issuer"] = IssuerObject(purge.software_version, purge.software_commit);
+  predicate["issuer"] =
+      IssuerObject(purge.software_version, purge.software_commit, purge.configuration_sha256);
   predicate["issued"] = TimeField(purge.issued);
   memory["sequence"] = CountField(purge.sequence);
   memory["previousPayloadSha256"] = DigestField(purge.previous_payload_sha256);
@@ -44,7 +46,11 @@ absl::StatusOr<std::string> EncodePhysicalPurge(absl::string_view first, const P
   erasure["method"] = TextField(kKeyDestructionAndFileRewrite);
   erasure["stage"] = TextField(kPhysicallyPurged);
   erasure["purged"] = TimeField(purge.purged);
-  erasure["residuals"] = TextList(ResidualsOfPurgedFiles());
+  json& residuals = erasure["residuals"];
+  residuals.erase(
+      std::remove_if(residuals.begin(), residuals.end(),
+                     [](const json& residual) { return residual["what"] == TextField(kSealedBytes); }),
+      residuals.end());
   return PayloadText(*statement);
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/bytes.h"
 #include "certificate/statement.h"
 
@@ -20,7 +21,11 @@ struct PayloadFacts {
   // Its place in the memory's chain, and what it follows: all zero for the first.
   uint64_t sequence = 0;
   Digest previous_payload_sha256{};
-  std::vector<Digest> removed;  // commitments
+  absl::Time issued;
+  Scope scope = Scope::kFullHistory;
+  Digest after_state_digest{};
+  std::vector<Digest> removed;          // commitments, ascending
+  std::vector<Digest> removed_handles;  // of the same tokens
   // Of the second stage of an erasure: the place of the first, and its SHA-256.
   struct First {
     uint64_t sequence = 0;

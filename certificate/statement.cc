@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "certificate/claims.h"
 #include "certificate/hex_double.h"
@@ -19,7 +20,13 @@ json Request(const Statement& statement) {
   json request = {{"idPseudonym", DigestField(statement.request_pseudonym)},
                   {"received", TimeField(statement.received)},
                   {"legalBasis", statement.legal_basis}};
-  if (statement.kind == Kind::kState) request["nonce"] = ToHex(statement.nonce);
+  if (statement.kind == Kind::kState) {
+    request["nonce"] = ToHex(statement.nonce);
+    return request;
+  }
+  request["due"] = TimeOrEmptyField(statement.due);
+  request["tokens"] = CountField(statement.request_tokens);
+  request["memories"] = CountField(statement.request_memories);
   return request;
 }
 
@@ -66,42 +73,67 @@ json Removed(std::vector<RemovedToken> removed) {
             [](const RemovedToken& a, const RemovedToken& b) { return a.commitment < b.commitment; });
   json list = json::array();
   for (const RemovedToken& token : removed) {
-    list.push_back(
-        {{"commitment", DigestField(token.commitment)}, {"classBefore", std::string(1, token.class_before)}});
+    list.push_back({{"handle", DigestField(token.handle)},
+                    {"commitment", DigestField(token.commitment)},
+                    {"classBefore", std::string(1, token.class_before)}});
   }
   return list;
 }
 
-json Exactness(Kind kind) {
+json TransitionList(const Transition& transition) {
+  json list = json::array();
+  for (const TransitionNode& node : transition) list.push_back(TransitionText(node));
+  return list;
+}
+
+json Exactness(Kind kind, Scope scope) {
   return {{"claim", TextField(kClaim)},
-          {"scope", TextField(kScope)},
-          {"reference", TextField(ExactnessReference(kind))},
+          {"scope", TextField(ScopeName(scope))},
+          {"reference", TextField(ExactnessReference(kind, scope))},
           {"arithmetic", TextField(ExactnessArithmetic())},
           {"boundary", TextField(ExactnessBoundary())}};
 }
 
-json Erasure(const std::string& master_key) {
+json Erasure(const Statement& statement) {
+  json residuals = json::array();
+  for (const Residual& residual : Residuals()) {
+    absl::Time expires = kNotStated;
+    if (residual.what == kSealedBytes) expires = statement.sealed_bytes_expire;
+    if (residual.what == kBackups) expires = statement.backups_expire;
+    residuals.push_back({{"what", TextField(residual.what)},
+                         {"text", TextField(residual.text)},
+                         {"expires", TimeOrEmptyField(expires)}});
+  }
   return {{"method", TextField(kKeyDestruction)},
           {"stage", TextField(kKeyDestroyed)},
-          {"custody", Custody(master_key)},
-          {"residuals", TextList(ResidualsOfDestroyedKeys())}};
+          {"custody", Custody(statement.master_key)},
+          {"residuals", std::move(residuals)}};
+}
+
+json Horizon(const Statement& statement) {
+  return {{"marginLower", Bound(statement.horizon_margin_lower)},
+          {"reference", DigestField(statement.before.state_digest)},
+          {"condition", TextField(HorizonCondition())}};
 }
 
 json Predicate(const Statement& statement) {
-  json predicate = {{"issuer", IssuerObject(statement.software_version, statement.software_commit)},
+  json predicate = {{"issuer", IssuerObject(statement.software_version, statement.software_commit,
+                                            statement.configuration_sha256)},
                     {"kind", TextField(KindName(statement.kind))},
                     {"issued", TimeField(statement.issued)},
                     {"request", Request(statement)},
                     {"memory", Memory(statement)},
                     {"algorithm", AlgorithmObject(statement.algorithm)},
                     {"after", State(statement.after)},
-                    {"exactness", Exactness(statement.kind)},
+                    {"exactness", Exactness(statement.kind, statement.scope)},
                     {"notClaimed", TextList(NotClaimed(statement.kind))}};
   if (statement.kind == Kind::kState) return predicate;
   predicate["before"] = State(statement.before);
   predicate["removed"] = Removed(statement.removed);
   predicate["removedCount"] = CountField(statement.removed.size());
-  predicate["erasure"] = Erasure(statement.master_key);
+  predicate["transition"] = TransitionList(statement.transition);
+  predicate["erasure"] = Erasure(statement);
+  if (statement.kind == Kind::kSelection) predicate["horizon"] = Horizon(statement);
   return predicate;
 }
 
@@ -117,8 +149,14 @@ absl::string_view KindName(Kind kind) {
       return "STATE";
     case Kind::kMemoryDeletion:
       return "MEMORY_DELETION";
+    case Kind::kSelection:
+      return "SELECTION";
   }
   return "";
+}
+
+absl::string_view ScopeName(Scope scope) {
+  return scope == Scope::kFullHistory ? kFullHistory : kRetainedSet;
 }
 
 std::string EncodePayload(const Statement& statement) {

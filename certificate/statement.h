@@ -16,16 +16,30 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/bytes.h"
+#include "certificate/transition.h"
 
 namespace expunge::certificate {
 
 inline constexpr absl::string_view kStatementType = "https://in-toto.io/Statement/v1";
 inline constexpr absl::string_view kPredicateType = "urn:expunge:certificate:v1";
 
-enum class Kind { kDeletion, kPurge, kState, kMemoryDeletion };
+// No time.
+inline constexpr absl::Time kNotStated = absl::InfinitePast();
 
-// "DELETION", "PURGE", "STATE", "MEMORY_DELETION".
+// kSelection: reserve tokens were dropped.
+enum class Kind { kDeletion, kPurge, kState, kMemoryDeletion, kSelection };
+inline constexpr Kind kKinds[] = {Kind::kDeletion, Kind::kPurge, Kind::kState, Kind::kMemoryDeletion,
+                                  Kind::kSelection};
+
+// "DELETION", "PURGE", "STATE", "MEMORY_DELETION", "SELECTION".
 [[nodiscard]] absl::string_view KindName(Kind kind);
+
+// What exactness compares with: a memory to which removed tokens were never added, or, once tokens were
+// dropped by selection, one to which only the tokens that it retains were.
+enum class Scope { kFullHistory, kRetainedSet };
+
+// "FULL_HISTORY", "RETAINED_SET".
+[[nodiscard]] absl::string_view ScopeName(Scope scope);
 
 // One canonical state, as the certificate names it.
 struct StateSummary {
@@ -44,6 +58,7 @@ struct StateSummary {
 
 // One removed token.
 struct RemovedToken {
+  Digest handle{};  // its place in the token tree
   Digest commitment{};
   char class_before = 'R';  // 'S', 'E' or 'R'
 };
@@ -61,6 +76,7 @@ struct Statement {
   // Issuer.
   std::string software_version;
   std::string software_commit;
+  Digest configuration_sha256{};  // of the text of the settings that the service runs with
   // Pseudonyms: HMAC-SHA256 of the resource names under keys that never leave the service.
   Digest tenant_pseudonym{};
   Digest memory_pseudonym{};
@@ -72,21 +88,33 @@ struct Statement {
   absl::Time received;
   std::string legal_basis;  // empty: not stated
   std::string nonce;        // kState: bytes chosen by the auditor
+  // Until when the request has to be met; kNotStated; kState: not encoded. What the whole request removes:
+  // tokens, and memories that lose some or go themselves; kState: not encoded.
+  absl::Time due = kNotStated;
+  uint64_t request_tokens = 0, request_memories = 0;
   // Custody of the keys: from where the service has its master key, such as "a master key from a file".
   // kState: not encoded.
   std::string master_key;
+  // Until when what remains after stage KEY_DESTROYED may last: sealed bytes in files, and backups of the
+  // key vault from before. kNotStated: the service promises nothing. kState: not encoded.
+  absl::Time sealed_bytes_expire = kNotStated;
+  absl::Time backups_expire = kNotStated;
   // Mathematics.
+  Scope scope = Scope::kFullHistory;  // kSelection: kRetainedSet
   Algorithm algorithm;
   StateSummary before;  // kState: not encoded
   StateSummary after;   // kMemoryDeletion: the empty state
-  std::vector<RemovedToken>
-      removed;  // every token of `before` that `after` lacks, in any order; kState: none
+  // Every token of `before` that `after` lacks, in any order, and TokenTree::TransitionOf them; kState: none.
+  std::vector<RemovedToken> removed;
+  Transition transition;
+  // kSelection alone: at most the smallest g of a removed token in the state before.
+  double horizon_margin_lower = 0;
 };
 
 // The exact payload bytes; removed tokens in ascending order of the commitment. Cost: O(r log r), r removed.
-// REQUIRES: software_*, legal_basis, master_key, box_bound are printable ASCII, all but legal_basis not
-// empty; no double is negative or NaN; times are in the years 0001 to 9999; counts add up. CheckPayload
-// (check_payload.h) refuses anything else.
+// REQUIRES: the transition leads from the token root before to that after; software_*, legal_basis,
+// master_key, box_bound are printable ASCII, all but legal_basis not empty; no double is negative or NaN;
+// times are in the years 0001 to 9999; counts add up. CheckPayload (check_payload.h) refuses anything else.
 [[nodiscard]] std::string EncodePayload(const Statement& statement);
 
 }  // namespace expunge::certificate

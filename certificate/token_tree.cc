@@ -1,40 +1,17 @@
 #include "certificate/token_tree.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/hash.h"
+#include "certificate/tree_hash.h"
 
 namespace expunge::certificate {
 namespace {
-
-constexpr int kHandleBits = 256;
-
-bool Bit(const Digest& handle, int position) { return (handle[position / 8] >> (7 - position % 8) & 1) != 0; }
-
-// The first bit in which `a` and `b` differ; kHandleBits if they are equal.
-int FirstDifference(const Digest& a, const Digest& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    const auto difference = static_cast<uint8_t>(a[i] ^ b[i]);
-    if (difference != 0) return static_cast<int>(8 * i) + std::countl_zero(difference);
-  }
-  return kHandleBits;
-}
-
-Digest LeafHash(const TreeLeaf& leaf) {
-  return Sha256(absl::StrCat(absl::string_view("\0", 1), AsView(leaf.handle), AsView(leaf.content)));
-}
-
-Digest NodeHash(int split, const Digest& left, const Digest& right) {
-  const char prefix[] = {'\1', static_cast<char>(split >> 8), static_cast<char>(split & 0xff)};
-  return Sha256(absl::StrCat(absl::string_view(prefix, sizeof(prefix)), AsView(left), AsView(right)));
-}
 
 [[noreturn]] void Die(const char* what) {
   std::fprintf(stderr, "fatal: %s\n", what);
@@ -51,7 +28,7 @@ const Digest& HandleOf(const Digest& handle) { return handle; }
 template <typename T>
 size_t Zeros(absl::Span<const T> ascending, int split) {
   const auto one = std::partition_point(ascending.begin(), ascending.end(),
-                                        [split](const T& item) { return !Bit(HandleOf(item), split); });
+                                        [split](const T& item) { return !HandleBit(HandleOf(item), split); });
   return static_cast<size_t>(one - ascending.begin());
 }
 
@@ -122,6 +99,23 @@ class TokenTree::Nodes {
     return Inner(node->split, std::move(left), std::move(right));
   }
 
+  // Appends the part of a transition for `node` and the removal of `handles` (ascending, all in it).
+  static void Prune(const Pointer& node, absl::Span<const Digest> handles, Transition* out) {
+    if (handles.empty()) {
+      out->push_back({TransitionNode::Type::kUntouched, 0, node->hash});
+      return;
+    }
+    if (node->split == kHandleBits) {
+      if (handles.size() != 1 || handles.front() != node->handle) Die(kUnknownHandle);
+      out->push_back({TransitionNode::Type::kRemoved, 0, {}});
+      return;
+    }
+    const size_t zeros = Zeros(handles, node->split);
+    out->push_back({TransitionNode::Type::kInner, node->split, {}});
+    Prune(node->left, handles.first(zeros), out);
+    Prune(node->right, handles.subspan(zeros), out);
+  }
+
  private:
   static Pointer Leaf(const TreeLeaf& leaf) {
     return std::make_shared<const Node>(Node{LeafHash(leaf), leaf.handle, kHandleBits, nullptr, nullptr});
@@ -137,7 +131,7 @@ class TokenTree::Nodes {
   static Pointer Child(const Pointer& node, int split, bool bit) {
     if (node == nullptr) return nullptr;
     if (node->split == split) return bit ? node->right : node->left;
-    return Bit(node->handle, split) == bit ? node : nullptr;
+    return HandleBit(node->handle, split) == bit ? node : nullptr;
   }
 };
 
@@ -153,6 +147,15 @@ void TokenTree::Erase(std::vector<Digest> handles) {
   if (root_ == nullptr) Die(kUnknownHandle);
   Sort(&handles);
   root_ = Nodes::Erase(root_, handles);
+}
+
+Transition TokenTree::TransitionOf(std::vector<Digest> removed) const {
+  Transition transition;
+  if (removed.empty()) return transition;
+  if (root_ == nullptr) Die(kUnknownHandle);
+  Sort(&removed);
+  Nodes::Prune(root_, removed, &transition);
+  return transition;
 }
 
 }  // namespace expunge::certificate

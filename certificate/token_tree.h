@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "certificate/transition.h"
 
 namespace expunge::certificate {
 
@@ -42,6 +43,10 @@ class TokenTree {
   void Insert(std::vector<TreeLeaf> leaves);
   // REQUIRES: handles distinct, and all of them in the tree. Cost: as Insert.
   void Erase(std::vector<Digest> handles);
+
+  // The transition (transition.h) that Erase of the same handles would make; nothing changes.
+  // REQUIRES and Cost: as Erase.
+  [[nodiscard]] Transition TransitionOf(std::vector<Digest> removed) const;
 
  private:
   class Nodes;

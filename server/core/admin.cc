@@ -15,6 +15,8 @@
 #include "base/status_macros.h"
 #include "server/core/build_info.h"
 #include "server/core/change.h"
+#include "server/core/configuration.h"
+#include "server/core/handles.h"
 #include "server/core/times.h"
 #include "storage/backup.h"
 
@@ -149,6 +151,8 @@ absl::StatusOr<v1::GetServerStatusResponse> Admin::Status(const std::string& las
   const std::optional<uint64_t> vault_free = FreeBytes(context_.store->options().vault_directory);
   if (vault_free.has_value()) response.set_vault_free_bytes(*vault_free);
   response.set_backup_running(backing_up_);
+  response.set_configuration(ConfigurationText(context_));
+  response.set_configuration_sha256(ToBytes(ConfigurationSha256(context_)));
   return response;
 }
 

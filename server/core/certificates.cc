@@ -1,6 +1,7 @@
 #include "server/core/certificates.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "certificate/envelope.h"
 #include "server/core/build_info.h"
 #include "server/core/config.h"
+#include "server/core/configuration.h"
 #include "server/core/handles.h"
 #include "server/core/names.h"
 #include "server/core/records.h"
@@ -25,6 +27,8 @@ v1::CertificateKind KindProto(certificate::Kind kind) {
       return v1::CERTIFICATE_KIND_STATE;
     case certificate::Kind::kMemoryDeletion:
       return v1::CERTIFICATE_KIND_MEMORY_DELETION;
+    case certificate::Kind::kSelection:
+      return v1::CERTIFICATE_KIND_SELECTION;
   }
   return v1::CERTIFICATE_KIND_UNSPECIFIED;
 }
@@ -34,11 +38,41 @@ std::vector<certificate::RemovedToken> RemovedTokens(const MemoryView& before,
   std::vector<certificate::RemovedToken> removed;
   removed.reserve(places.size());
   for (const size_t place : places) {
-    removed.push_back(
-        {before.tokens()[place]->commitment, static_cast<char>(before.EntryAt(place).token_class)});
+    const HeldToken& held = *before.tokens()[place];
+    removed.push_back({held.handle, held.commitment, static_cast<char>(before.EntryAt(place).token_class)});
   }
   return removed;
 }
+
+namespace {
+
+// What the service promises about what remains when the keys are destroyed. In whole seconds, not earlier
+// than promised: `issued` was rounded down.
+void Promise(const ServiceOptions& options, certificate::Statement* statement) {
+  const auto after = [&](std::chrono::milliseconds time) {
+    return statement->issued + absl::Ceil(absl::FromChrono(time), absl::Seconds(1)) + absl::Seconds(1);
+  };
+  if (options.erase_bytes_within.count() > 0) {
+    statement->sealed_bytes_expire = after(options.erase_bytes_within);
+  }
+  if (options.backups_kept_for.count() > 0) statement->backups_expire = after(options.backups_kept_for);
+}
+
+void FillRemoval(const CertificateOccasion& occasion, const MemoryView& before, CertificateContent content,
+                 certificate::Statement* statement) {
+  if (content.basis.has_due()) statement->due = TimeFromProto(content.basis.due());
+  statement->request_tokens = content.request_memories > 0 ? content.request_tokens : content.removed.size();
+  statement->request_memories = std::max<uint64_t>(content.request_memories, 1);
+  statement->master_key = occasion.context.store->options().master_key->custody();
+  Promise(occasion.context.options, statement);
+  std::vector<Digest> handles;
+  handles.reserve(content.removed.size());
+  for (const certificate::RemovedToken& token : content.removed) handles.push_back(token.handle);
+  statement->transition = before.content().tree.TransitionOf(std::move(handles));
+  statement->removed = std::move(content.removed);
+}
+
+}  // namespace
 
 certificate::Statement MakeStatement(const CertificateOccasion& occasion, const MemoryView& before,
                                      const certificate::StateSummary& after, CertificateContent content) {
@@ -48,22 +82,22 @@ certificate::Statement MakeStatement(const CertificateOccasion& occasion, const 
   statement.issued = occasion.issued;
   statement.software_version = std::string(SoftwareVersion());
   statement.software_commit = std::string(SoftwareCommit());
+  statement.configuration_sha256 = ConfigurationSha256(occasion.context);
   statement.tenant_pseudonym = occasion.tenant.handle();
   statement.memory_pseudonym = before.identity().pseudonym;
   statement.sequence = occasion.chain.next_sequence;
   statement.previous_payload_sha256 = occasion.chain.last_payload_sha256;
   statement.request_pseudonym = occasion.request.handle;
   statement.received = occasion.received;
-  statement.legal_basis = std::move(content.legal_basis);
+  statement.legal_basis = content.basis.legal_basis();
   statement.nonce = std::move(content.nonce);
-  statement.master_key = occasion.master_key;
   statement.algorithm = {config.gamma, config.ridge, BoxBoundText(config.box), config.key_dimension,
                          config.value_dimension};
   statement.before = before.summary();
   statement.after = after;
-  statement.removed = std::move(content.removed);
-  std::sort(statement.removed.begin(), statement.removed.end(),
-            [](const auto& a, const auto& b) { return a.commitment < b.commitment; });
+  if (content.kind != certificate::Kind::kState) {
+    FillRemoval(occasion, before, std::move(content), &statement);
+  }
   return statement;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "certificate/statement.h"
+#include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/types.pb.h"
 #include "server/core/context.h"
 #include "server/core/memory.h"
@@ -24,8 +25,11 @@ namespace expunge::core {
 struct CertificateContent {
   certificate::Kind kind = certificate::Kind::kState;
   std::vector<certificate::RemovedToken> removed;  // in any order
-  std::string legal_basis;
+  v1::ErasureBasis basis;
   std::string nonce;
+  // What the whole request removes, if it goes through more than this memory.
+  uint64_t request_tokens = 0;
+  uint64_t request_memories = 0;
 };
 
 [[nodiscard]] v1::CertificateKind KindProto(certificate::Kind kind);
@@ -35,12 +39,12 @@ struct CertificateContent {
                                                                    const std::vector<size_t>& places);
 
 struct CertificateOccasion {
+  const Context& context;
   const Tenant& tenant;
   const RequestIdentity& request;
   absl::Time received;
   absl::Time issued;
-  Chain chain;             // before this certificate
-  std::string master_key;  // storage::MasterKeyProvider::custody
+  Chain chain;  // before this certificate
 };
 
 // The statement of a change of `before` to a state with the summary `after`.

@@ -50,7 +50,7 @@ absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v
   v1::CertifyResponse response;
   Change change(context, *tenant, identity, received);
   *response.mutable_certificate() =
-      change.Issue(*present, present->summary(), {certificate::Kind::kState, {}, "", request.nonce()});
+      change.Issue(*present, present->summary(), {certificate::Kind::kState, {}, {}, request.nonce()});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   change.Seal(response.mutable_certificate());
   return response;

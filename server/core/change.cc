@@ -13,6 +13,7 @@
 #include "certificate/envelope.h"
 #include "certificate/physical_purge.h"
 #include "server/core/build_info.h"
+#include "server/core/configuration.h"
 #include "server/core/handles.h"
 #include "server/core/ledger.h"
 #include "server/core/names.h"
@@ -115,8 +116,7 @@ v1::Certificate Change::Issue(const MemoryView& before, const certificate::State
   if (content.kind != certificate::Kind::kState) record.set_stage(v1::ERASURE_STAGE_KEY_DESTROYED);
   if (request_.has_id) record.set_request(ToBytes(request_.handle));
   record.set_payload(certificate::EncodePayload(MakeStatement(
-      {tenant_, request_, received_, issued, chain, context_.store->options().master_key->custody()}, before,
-      after, std::move(content))));
+      {context_, tenant_, request_, received_, issued, chain}, before, after, std::move(content))));
   return AddCertificate(std::move(record), &chain);
 }
 
@@ -137,6 +137,7 @@ absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRec
   purge.previous_payload_sha256 = chain.last_payload_sha256;
   purge.software_version = std::string(SoftwareVersion());
   purge.software_commit = std::string(SoftwareCommit());
+  purge.configuration_sha256 = ConfigurationSha256(context_);
   const absl::StatusOr<std::string> payload = certificate::EncodePhysicalPurge(first.payload(), purge);
   if (!payload.ok()) {
     return MakeError(Reason::kStorageCorrupt, "", "a certificate of an erasure cannot be completed");

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "server/core/times.h"
 
 namespace expunge::core {
 namespace {
@@ -36,8 +37,11 @@ absl::Status CheckBasis(const v1::ErasureBasis& basis) {
   }
   const bool printable = std::all_of(
       text.begin(), text.end(), [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); });
-  if (printable) return absl::OkStatus();
-  return MakeError(Reason::kNameMalformed, kField, absl::StrCat(kField, " must be printable ASCII"));
+  if (!printable) {
+    return MakeError(Reason::kNameMalformed, kField, absl::StrCat(kField, " must be printable ASCII"));
+  }
+  if (!basis.has_due() || IsTimeOfProto(basis.due())) return absl::OkStatus();
+  return MakeError(Reason::kOutOfRange, "basis.due", "basis.due must be a time in the years 0001 to 9999");
 }
 
 absl::Status CheckBatchSize(uint64_t size, absl::string_view field) {

@@ -26,7 +26,8 @@ inline constexpr uint32_t kMaxBatch = 10'000;
 [[nodiscard]] absl::StatusOr<Snapshot> FindMemory(const Context& context, absl::string_view name,
                                                   absl::string_view field);
 
-// Printable ASCII, at most 256 bytes. Returns: kTooLong, kNameMalformed, field "basis.legal_basis".
+// Its text: printable ASCII, at most 256 bytes; its time: in the years 0001 to 9999.
+// Returns: kTooLong, kNameMalformed, field "basis.legal_basis"; kOutOfRange, field "basis.due".
 [[nodiscard]] absl::Status CheckBasis(const v1::ErasureBasis& basis);
 
 // 1 to kMaxBatch. Returns: kFieldMissing, kTooLong.

@@ -123,10 +123,9 @@ absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const Context& context,
   std::iota(all_places.begin(), all_places.end(), size_t{0});
   Change change(context, *tenant, identity, received);
   change.Remove(before);
-  *response.mutable_certificate() =
-      change.Issue(*before, empty->summary(),
-                   {certificate::Kind::kMemoryDeletion, RemovedTokens(*before, all_places),
-                    request.basis().legal_basis(), ""});
+  *response.mutable_certificate() = change.Issue(
+      *before, empty->summary(),
+      {certificate::Kind::kMemoryDeletion, RemovedTokens(*before, all_places), request.basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   change.Seal(response.mutable_certificate());
   return response;

@@ -126,10 +126,9 @@ absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1
   Change change(context, *tenant, identity, received);
   const Snapshot after = step.after;
   change.Put(std::move(step));
-  *response.mutable_certificate() =
-      change.Issue(*before, after->summary(),
-                   {certificate::Kind::kDeletion, RemovedTokens(*before, removal.places),
-                    request.basis().legal_basis(), ""});
+  *response.mutable_certificate() = change.Issue(
+      *before, after->summary(),
+      {certificate::Kind::kDeletion, RemovedTokens(*before, removal.places), request.basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   change.Seal(response.mutable_certificate());
   return response;
@@ -167,7 +166,7 @@ absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1:
     *response.add_certificates() =
         change.Issue(*removal.before, after->summary(),
                      {certificate::Kind::kPurge, RemovedTokens(*removal.before, removal.places),
-                      request.basis().legal_basis(), ""});
+                      request.basis(), "", response.deleted_count(), removals.size()});
   }
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   for (v1::Certificate& certificate : *response.mutable_certificates()) change.Seal(&certificate);

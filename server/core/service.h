@@ -23,9 +23,10 @@
 
 namespace expunge::core {
 
-// The certificate of a memory's end lists all its tokens, in 134 bytes each, and has to fit into an envelope
-// (certificate::kMaxEnvelopeBytes): a memory with more could not be proven to be gone.
-inline constexpr uint64_t kMostTokensPerMemory = 400'000;
+// The certificate of a memory's end lists all its tokens, in less than 190 bytes each, or 254 in base64, and
+// has to fit into an envelope (certificate::kMaxEnvelopeBytes): a memory with more could not be proven to be
+// gone.
+inline constexpr uint64_t kMostTokensPerMemory = 250'000;
 
 struct ServiceOptions {
   uint64_t max_tokens_per_memory = 100'000;  // at most kMostTokensPerMemory
@@ -41,6 +42,8 @@ struct ServiceOptions {
   // Within which time the ciphertext of what was erased leaves the database's files; an attempt begins when
   // the oldest has waited for half of it. Zero: only EraseBytes does it.
   std::chrono::milliseconds erase_bytes_within{0};
+  // For how long whoever runs the service keeps backups, as certificates say; zero: they say nothing.
+  std::chrono::seconds backups_kept_for{0};
 };
 
 // Threads: any number of calls at once.

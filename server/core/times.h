@@ -21,6 +21,17 @@ namespace expunge::core {
   return timestamp;
 }
 
+// Whether it is in the years 0001 to 9999, and its nanoseconds are not negative and less than a second.
+[[nodiscard]] inline bool IsTimeOfProto(const google::protobuf::Timestamp& timestamp) {
+  return timestamp.seconds() >= -62'135'596'800 && timestamp.seconds() <= 253'402'300'799 &&
+         timestamp.nanos() >= 0 && timestamp.nanos() < 1'000'000'000;
+}
+
+// REQUIRES: IsTimeOfProto.
+[[nodiscard]] inline absl::Time TimeFromProto(const google::protobuf::Timestamp& timestamp) {
+  return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
+}
+
 [[nodiscard]] inline google::protobuf::Duration DurationProto(std::chrono::nanoseconds duration) {
   const int64_t nanos = duration.count();
   google::protobuf::Duration proto;

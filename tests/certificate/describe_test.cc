@@ -75,6 +75,35 @@ TEST(DescribePayloadTest, SaysWhatTheSecondCertificateCompletesAndWhen) {
   }
 }
 
+TEST(DescribePayloadTest, SaysHowMuchTheWholeRequestRemovedAndByWhenItWasDue) {
+  const std::string text = Describe(FixedStatement(Kind::kPurge));
+  EXPECT_THAT(text, HasSubstr("due                 2026-06-21T00:00:00Z"));
+  EXPECT_THAT(text, HasSubstr("removed by it       7 tokens of 3 memories"));
+  EXPECT_THAT(text, HasSubstr(ToHex(AsView(testing::FixedDigest("configuration")))));
+  EXPECT_THAT(Describe(FixedStatement(Kind::kDeletion)), HasSubstr("3 tokens of 1 memory\n"));
+  Statement statement = FixedStatement(Kind::kDeletion);
+  statement.due = kNotStated;
+  EXPECT_THAT(Describe(statement), HasSubstr("due                 not stated"));
+}
+
+TEST(DescribePayloadTest, SaysUntilWhenWhatMayRemainIsPromisedToLast) {
+  const std::string text = Unwrapped(Describe(FixedStatement(Kind::kDeletion)));
+  EXPECT_THAT(text, HasSubstr("were rewritten. Promised to be gone by 2026-05-28T20:41:40Z."));
+  EXPECT_THAT(text, HasSubstr("what was removed. Promised to be gone by 2026-07-02T20:26:40Z."));
+  Statement statement = FixedStatement(Kind::kDeletion);
+  statement.sealed_bytes_expire = statement.backups_expire = kNotStated;
+  EXPECT_THAT(Describe(statement), Not(HasSubstr("Promised")));
+}
+
+TEST(DescribePayloadTest, SaysWhatASelectionDroppedAndForHowLongThatHolds) {
+  const std::string text = Unwrapped(Describe(FixedStatement(Kind::kSelection)));
+  EXPECT_THAT(text, HasSubstr("3 tokens were dropped from the reserve"));
+  EXPECT_THAT(text, HasSubstr("scope RETAINED_SET"));
+  EXPECT_THAT(text, HasSubstr("margin at least about 0.148438"));
+  EXPECT_THAT(text, HasSubstr("beyond the horizon"));
+  EXPECT_THAT(Describe(FixedStatement(Kind::kDeletion)), HasSubstr("FULL_HISTORY"));
+}
+
 TEST(DescribePayloadTest, SaysWhoHeldTheKeys) {
   const std::string text = Unwrapped(Describe(FixedStatement(Kind::kPurge)));
   EXPECT_THAT(text, HasSubstr("sealed with XChaCha20-Poly1305 under a random key of its own"));
@@ -96,6 +125,8 @@ TEST(DescribePayloadTest, HasWordsForBoundsOfNothing) {
   Statement statement = FixedStatement(Kind::kState);
   statement.after.margin_lower = std::numeric_limits<double>::infinity();
   statement.after.weight_distance_lower = std::numeric_limits<double>::infinity();
+  statement.after.error += statement.after.margin;
+  statement.after.margin = 0;
   const std::string text = Describe(statement);
   EXPECT_THAT(text, HasSubstr("no token outside the margin"));
   EXPECT_THAT(text, HasSubstr("no token in the margin"));

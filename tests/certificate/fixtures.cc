@@ -5,9 +5,11 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "certificate/token_tree.h"
 
 namespace expunge::certificate::testing {
 namespace {
@@ -29,7 +31,7 @@ StateSummary FixedState(absl::string_view name, uint64_t epoch, uint64_t margin,
   state.epoch = epoch;
   state.token_count = margin + error + reserve;
   state.state_digest = FixedDigest(absl::StrCat(name, " state"));
-  state.token_root = FixedDigest(absl::StrCat(name, " tokens"));
+  state.token_root = TokenTreeRoot({});
   state.margin = margin;
   state.error = error;
   state.reserve = reserve;
@@ -43,6 +45,30 @@ StateSummary FixedState(absl::string_view name, uint64_t epoch, uint64_t margin,
   state.eigenvalue_lower = 0x1.0c6f7a0b5ed8dp-20;
   state.eta = 0x1p-53;
   return state;
+}
+
+// Gives `statement` the tokens that its counts speak of, and takes those that it removes out of them.
+void FillTrees(Statement* statement) {
+  TokenTree tree;
+  std::vector<TreeLeaf> leaves;
+  std::vector<Digest> handles;
+  for (const RemovedToken& token : statement->removed) {
+    leaves.push_back({token.handle, token.commitment});
+    handles.push_back(token.handle);
+  }
+  for (uint64_t i = leaves.size(); i < statement->before.token_count; ++i) {
+    leaves.push_back(
+        {FixedDigest(absl::StrCat("handle of kept ", i)), FixedDigest(absl::StrCat("kept ", i))});
+  }
+  tree.Insert(leaves);
+  statement->before.token_root = tree.Root();
+  statement->transition = tree.TransitionOf(handles);
+  tree.Erase(handles);
+  statement->after.token_root = tree.Root();
+}
+
+RemovedToken FixedToken(absl::string_view name, char class_before) {
+  return {FixedDigest(absl::StrCat("handle of ", name)), FixedDigest(name), class_before};
 }
 
 StateSummary EmptyState(uint64_t epoch) {
@@ -62,6 +88,7 @@ Statement FixedStatement(Kind kind) {
   statement.issued = absl::FromUnixSeconds(1'780'000'000);
   statement.software_version = "0.1.0";
   statement.software_commit = "0123456789abcdef0123456789abcdef01234567";
+  statement.configuration_sha256 = FixedDigest("configuration");
   statement.tenant_pseudonym = FixedDigest("tenant");
   statement.memory_pseudonym = FixedDigest("memory");
   statement.sequence = 7;
@@ -76,20 +103,33 @@ Statement FixedStatement(Kind kind) {
     statement.nonce = std::string("\x00\x7f\xff nonce", 9);
     statement.sequence = 1;
     statement.previous_payload_sha256 = Digest{};
+    FillTrees(&statement);
     statement.after = statement.before;
     return statement;
   }
   statement.legal_basis = "GDPR Art. 17(1)(b)";
+  statement.due = absl::FromUnixSeconds(1'782'000'000);
   statement.master_key = "a master key from a file";
+  statement.sealed_bytes_expire = statement.issued + absl::Minutes(15);
+  statement.backups_expire = statement.issued + absl::Hours(24 * 35);
   if (kind == Kind::kMemoryDeletion) {
     statement.before = FixedState("before", 41, 1, 1, 0);
     statement.after = EmptyState(42);
-    statement.removed = {{FixedDigest("token 1"), 'S'}, {FixedDigest("token 2"), 'E'}};
-    return statement;
+    statement.removed = {FixedToken("token 1", 'S'), FixedToken("token 2", 'E')};
+  } else if (kind == Kind::kSelection) {
+    statement.after = FixedState("after", 42, 12, 4, 550);
+    statement.after.entries_root = statement.before.entries_root;
+    statement.removed = {FixedToken("token 1", 'R'), FixedToken("token 2", 'R'), FixedToken("token 3", 'R')};
+    statement.scope = Scope::kRetainedSet;
+    statement.horizon_margin_lower = 0x1.3p-3;
+  } else {
+    statement.after = FixedState("after", 42, 11, 4, 551);
+    statement.removed = {FixedToken("token 1", 'S'), FixedToken("token 2", 'R'), FixedToken("token 3", 'R')};
   }
-  statement.after = FixedState("after", 42, 11, 4, 551);
-  statement.removed = {
-      {FixedDigest("token 1"), 'S'}, {FixedDigest("token 2"), 'R'}, {FixedDigest("token 3"), 'R'}};
+  const uint64_t elsewhere = kind == Kind::kPurge ? 2 : 0;
+  statement.request_tokens = statement.removed.size() + 2 * elsewhere;
+  statement.request_memories = 1 + elsewhere;
+  FillTrees(&statement);
   return statement;
 }
 
@@ -101,6 +141,7 @@ PhysicalPurge FixedPurge() {
   purge.previous_payload_sha256 = FixedDigest("previous of the second");
   purge.software_version = "0.1.1";
   purge.software_commit = "89abcdef0123456789abcdef0123456789abcdef";
+  purge.configuration_sha256 = FixedDigest("configuration of the second");
   return purge;
 }
 
@@ -119,10 +160,11 @@ std::string GoldenPayload(const GoldenCase& golden) {
 Statement LargeStatement(int removed) {
   Statement statement = FixedStatement(Kind::kDeletion);
   statement.removed.clear();
-  for (int i = 0; i < removed; ++i)
-    statement.removed.push_back({FixedDigest(absl::StrCat("token ", i)), 'R'});
+  for (int i = 0; i < removed; ++i) statement.removed.push_back(FixedToken(absl::StrCat("token ", i), 'R'));
   statement.before = FixedState("before", 41, 12, 4, 553 + static_cast<uint64_t>(removed));
   statement.after = FixedState("after", 42, 12, 4, 553);
+  statement.request_tokens = statement.removed.size();
+  FillTrees(&statement);
   return statement;
 }
 

@@ -23,6 +23,7 @@ inline constexpr GoldenCase kGoldenCases[] = {
     {Kind::kState, "certificate_state.json"},
     {Kind::kMemoryDeletion, "certificate_memory_deletion.json"},
     {Kind::kPurge, "certificate_physically_purged.json", true},
+    {Kind::kSelection, "certificate_selection.json"},
 };
 
 // Always the same statement of a kind; every field has a value of its own.

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "certificate/check_payload.h"
 #include "certificate/statement.h"
@@ -18,8 +21,6 @@ namespace {
 using nlohmann::json;
 using testing::FixedStatement;
 using Pointer = json::json_pointer;
-
-constexpr Kind kKinds[] = {Kind::kDeletion, Kind::kPurge, Kind::kState, Kind::kMemoryDeletion};
 
 json Document(Kind kind) { return json::parse(testing::FixedPayload(kind)); }
 
@@ -143,9 +144,10 @@ TEST(CheckPayloadTest, RefusesEveryValueOfAnotherType) {
     Walk(document, Pointer(), [&](const Pointer& at, const json& value) {
       const std::string path = at.to_string();
       for (const json& other : others) {
-        const bool may_be_empty =
-            path == "/predicate/request/legalBasis" || path == "/predicate/request/nonce";
-        const bool is_text_list = path == "/predicate/notClaimed" || path == "/predicate/erasure/residuals";
+        const bool may_be_empty = path == "/predicate/request/legalBasis" ||
+                                  path == "/predicate/request/nonce" || path == "/predicate/request/due" ||
+                                  absl::EndsWith(path, "/expires");
+        const bool is_text_list = path == "/predicate/notClaimed";
         if ((other == "" && may_be_empty) || (other == json::array({"x"}) && is_text_list)) continue;
         json damaged = document;
         damaged[at] = other;
@@ -169,6 +171,7 @@ TEST(CheckPayloadTest, RefusesValuesOutOfForm) {
   const std::string upper(64, 'A');
   const Change changes[] = {
       {"/predicate/kind", "SELECTION"},
+      {"/predicate/kind", "EVICTION"},
       {"/predicate/kind", "STATE"},
       {"/predicate/issued", "2026-05-28T20:26:40.5Z"},
       {"/predicate/issued", "2026-05-28T20:26:40+00:00"},
@@ -202,7 +205,14 @@ TEST(CheckPayloadTest, RefusesValuesOutOfForm) {
       {"/predicate/after/proof/strict", "true"},
       {"/predicate/removed/0/classBefore", "M"},
       {"/predicate/exactness/claim", "APPROXIMATE"},
-      {"/predicate/exactness/scope", "RETAINED_SET"},
+      {"/predicate/exactness/scope", "RETAINED"},
+      {"/predicate/request/due", "2026-05-28"},
+      {"/predicate/request/tokens", "-3"},
+      {"/predicate/request/memories", "0"},
+      {"/predicate/removed/0/handle", upper},
+      {"/predicate/issuer/configurationSha256", std::string(63, 'a')},
+      {"/predicate/erasure/residuals/0/expires", "soon"},
+      {"/predicate/erasure/residuals/0/what", ""},
       {"/predicate/erasure/stage", "PHYSICALLY_PURGED"},
       {"/predicate/erasure/stage", "LOGICALLY_REMOVED"},
       {"/predicate/erasure/method", "LOGICAL_REMOVAL"},
@@ -232,6 +242,15 @@ TEST(CheckPayloadTest, RefusesFieldsThatContradictEachOther) {
       {"/predicate/before/partition/margin", "13"},
       {"/predicate/after/partition/reserve", "18446744073709551615"},
       {"/predicate/after/epoch", "41"},
+      {"/predicate/request/tokens", "2"},
+      {"/predicate/request/memories", "1"},
+      {"/predicate/request/memories", "6"},
+      {"/predicate/before/tokenRoot", std::string(64, 'a')},
+      {"/predicate/after/tokenRoot", std::string(64, 'a')},
+      {"/predicate/transition", json::array()},
+      {"/predicate/removed/0/handle", std::string(64, 'a')},
+      {"/predicate/removed/0/commitment", std::string(64, '0')},
+      {"/predicate/erasure/residuals", json::array()},
   };
   const json document = Document(Kind::kPurge);
   for (const Change& change : changes) {
@@ -268,7 +287,164 @@ TEST(CheckPayloadTest, AnEmptyMemoryMayBeDeleted) {
   Statement statement = FixedStatement(Kind::kMemoryDeletion);
   statement.before = statement.after;
   statement.removed.clear();
+  statement.transition.clear();
+  statement.request_tokens = 0;
   EXPECT_EQ(CheckPayload(EncodePayload(statement)), VerifyReason::kOk);
+  // Of no tokens, there is nothing to show.
+  statement.transition = {{TransitionNode::Type::kUntouched, 0, statement.before.token_root}};
+  EXPECT_EQ(CheckPayload(EncodePayload(statement)), VerifyReason::kMalformedStatement);
+}
+
+std::string ReasonOf(const Statement& statement) {
+  return std::string(VerifyReasonName(CheckPayload(EncodePayload(statement))));
+}
+
+TEST(CheckPayloadTest, ASignedTransitionThatDoesNotVerifyIsRefused) {
+  for (const Kind kind : kKinds) {
+    if (kind == Kind::kState) continue;
+    const Statement statement = FixedStatement(kind);
+    Statement other = statement;
+    other.before.token_root[0] ^= 1;
+    EXPECT_EQ(ReasonOf(other), "MALFORMED_STATEMENT");
+    other = statement;
+    other.after.token_root[0] ^= 1;
+    EXPECT_EQ(ReasonOf(other), "MALFORMED_STATEMENT");
+    other = statement;
+    other.removed[0].handle[31] ^= 1;
+    EXPECT_EQ(ReasonOf(other), "MALFORMED_STATEMENT");
+    other = statement;
+    std::swap(other.removed[0].handle, other.removed[1].handle);
+    EXPECT_EQ(ReasonOf(other), "MALFORMED_STATEMENT");
+    for (size_t i = 0; i < statement.transition.size(); ++i) {
+      other = statement;
+      other.transition.erase(other.transition.begin() + static_cast<std::ptrdiff_t>(i));
+      ASSERT_EQ(ReasonOf(other), "MALFORMED_STATEMENT") << i;
+      json document = json::parse(EncodePayload(statement));
+      json& text = document[Pointer("/predicate/transition")][i];
+      text = text.get<std::string>() + " ";
+      ASSERT_EQ(Reason(document), "MALFORMED_STATEMENT") << i;
+    }
+  }
+}
+
+TEST(CheckPayloadTest, AStateOfNoTokensHasTheRootOfNoTokensAndItAlone) {
+  Statement statement = FixedStatement(Kind::kState);
+  statement.after.token_root = FixedStatement(Kind::kMemoryDeletion).after.token_root;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement.after = FixedStatement(Kind::kMemoryDeletion).after;
+  EXPECT_EQ(ReasonOf(statement), "OK");
+  statement.after.token_root[0] ^= 1;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+}
+
+TEST(CheckPayloadTest, OnlyAStateWithoutMarginHasNoDistanceOfWeights) {
+  Statement statement = FixedStatement(Kind::kState);
+  statement.after.weight_distance_lower = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement = FixedStatement(Kind::kDeletion);
+  statement.before.weight_distance_lower = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement = FixedStatement(Kind::kMemoryDeletion);
+  statement.after.weight_distance_lower = 1;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+}
+
+TEST(CheckPayloadTest, AClassThatRestsOnAnEqualityIsATie) {
+  Statement statement = FixedStatement(Kind::kState);
+  statement.after.strict = false;
+  EXPECT_EQ(ReasonOf(statement), "OK");
+  statement.after.ties = 0;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement.after.strict = true;
+  EXPECT_EQ(ReasonOf(statement), "OK");
+}
+
+TEST(CheckPayloadTest, OnlyAPurgeGoesThroughMoreThanOneMemoryAndEachLosesAToken) {
+  struct Case {
+    Kind kind;
+    uint64_t tokens, memories;
+    const char* reason;
+  };
+  for (const Case& c :
+       {Case{Kind::kDeletion, 3, 1, "OK"}, Case{Kind::kDeletion, 4, 1, "MALFORMED_STATEMENT"},
+        Case{Kind::kDeletion, 2, 1, "MALFORMED_STATEMENT"},
+        Case{Kind::kDeletion, 4, 2, "MALFORMED_STATEMENT"},
+        Case{Kind::kSelection, 4, 2, "MALFORMED_STATEMENT"},
+        Case{Kind::kMemoryDeletion, 3, 2, "MALFORMED_STATEMENT"}, Case{Kind::kPurge, 3, 1, "OK"},
+        Case{Kind::kPurge, 4, 2, "OK"}, Case{Kind::kPurge, 400, 2, "OK"},
+        Case{Kind::kPurge, 3, 2, "MALFORMED_STATEMENT"}, Case{Kind::kPurge, 4, 3, "MALFORMED_STATEMENT"},
+        Case{Kind::kPurge, 2, 2, "MALFORMED_STATEMENT"}}) {
+    Statement statement = FixedStatement(c.kind);
+    statement.request_tokens = c.tokens;
+    statement.request_memories = c.memories;
+    EXPECT_EQ(ReasonOf(statement), c.reason) << KindName(c.kind) << " " << c.tokens << " " << c.memories;
+  }
+}
+
+TEST(CheckPayloadTest, ASelectionDropsReserveTokensAndChangesNothingThatCarriesWeight) {
+  Statement statement = FixedStatement(Kind::kSelection);
+  EXPECT_EQ(ReasonOf(statement), "OK");
+  statement.horizon_margin_lower = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ReasonOf(statement), "OK");
+  statement.removed[0].class_before = 'E';
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement = FixedStatement(Kind::kSelection);
+  statement.scope = Scope::kFullHistory;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement = FixedStatement(Kind::kSelection);
+  statement.after.entries_root[0] ^= 1;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  statement = FixedStatement(Kind::kSelection);
+  ++statement.after.error;
+  --statement.after.margin;
+  EXPECT_EQ(ReasonOf(statement), "MALFORMED_STATEMENT");
+  json document = Document(Kind::kSelection);
+  document[Pointer("/predicate/horizon/reference")] = std::string(64, 'a');
+  EXPECT_EQ(Reason(document), "MALFORMED_STATEMENT");
+}
+
+TEST(CheckPayloadTest, EveryKindMayHaveTheScopeOfTheRetainedSet) {
+  for (const Kind kind : kKinds) {
+    Statement statement = FixedStatement(kind);
+    statement.scope = Scope::kRetainedSet;
+    EXPECT_EQ(ReasonOf(statement), "OK") << KindName(kind);
+    const json document = json::parse(EncodePayload(statement));
+    EXPECT_EQ(document[Pointer("/predicate/exactness/scope")], "RETAINED_SET");
+  }
+}
+
+TEST(CheckPayloadTest, WhatMayRemainIsNamedInFullAndInOrder) {
+  const json document = Document(Kind::kDeletion);
+  const Pointer residuals("/predicate/erasure/residuals");
+  for (size_t i = 0; i < document[residuals].size(); ++i) {
+    json damaged = document;
+    damaged[residuals].erase(i);
+    EXPECT_EQ(Reason(damaged), "MALFORMED_STATEMENT") << i;
+    damaged = document;
+    damaged[residuals].push_back(document[residuals][i]);
+    EXPECT_EQ(Reason(damaged), "MALFORMED_STATEMENT") << i;
+    damaged = document;
+    damaged[residuals][i]["what"] = "OTHER";
+    EXPECT_EQ(Reason(damaged), "MALFORMED_STATEMENT") << i;
+    damaged = document;
+    damaged[residuals][i]["expires"] = "";
+    EXPECT_EQ(Reason(damaged), "OK") << i;
+  }
+}
+
+// Of a memory with as many tokens as the service allows (server/core/service.h), which is removed as a whole:
+// nothing takes more bytes. The split bits of the inner nodes are those of handles that nobody could choose.
+TEST(EncodePayloadTest, APayloadTakesAtMost190BytesARemovedToken) {
+  constexpr int kTokens = 20'000;
+  const Statement statement = testing::LargeStatement(kTokens);
+  const std::string all = EncodePayload(statement);
+  EXPECT_EQ(CheckPayload(all), VerifyReason::kOk);
+  const std::string few = EncodePayload(testing::LargeStatement(1));
+  const double bytes = static_cast<double>(all.size() - few.size()) / (kTokens - 1);
+  std::cout << bytes << " bytes a removed token\n";
+  EXPECT_LT(bytes, 190);
+  // In base64, with room for the rest of the statement.
+  EXPECT_LT((250'000 * 190.0 + 1e6) * 4 / 3, static_cast<double>(kMaxEnvelopeBytes));
 }
 
 TEST(CheckPayloadTest, TheFirstOfAChainFollowsNothing) {

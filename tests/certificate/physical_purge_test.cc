@@ -23,7 +23,7 @@ using testing::FixedPayload;
 using testing::FixedPurge;
 using testing::SecondPayload;
 
-constexpr Kind kRemovals[] = {Kind::kDeletion, Kind::kPurge, Kind::kMemoryDeletion};
+constexpr Kind kRemovals[] = {Kind::kDeletion, Kind::kPurge, Kind::kMemoryDeletion, Kind::kSelection};
 
 std::string Sha256Hex(const std::string& bytes) { return ToHex(AsView(Sha256(bytes))); }
 
@@ -47,6 +47,8 @@ TEST(EncodePhysicalPurgeTest, ChangesItsOwnFieldsAlone) {
         {"/predicate/issued", "2026-05-28T20:31:40Z"},
         {"/predicate/issuer/version", "0.1.1"},
         {"/predicate/issuer/commit", "89abcdef0123456789abcdef0123456789abcdef"},
+        {"/predicate/issuer/configurationSha256",
+         ToHex(AsView(testing::FixedDigest("configuration of the second")))},
         {"/predicate/memory/sequence", "9"},
         {"/predicate/memory/previousPayloadSha256",
          ToHex(AsView(testing::FixedDigest("previous of the second")))},
@@ -63,7 +65,7 @@ TEST(EncodePhysicalPurgeTest, ChangesItsOwnFieldsAlone) {
     }
     // All that may remain after the first stage, but sealed bytes in files.
     json& residuals = expected[Pointer("/predicate/erasure/residuals")];
-    EXPECT_THAT(residuals[0].get<std::string>(), ::testing::StartsWith("Sealed bytes of what was removed"));
+    EXPECT_EQ(residuals[0]["what"], "SEALED_BYTES");
     residuals.erase(0);
     EXPECT_FALSE(residuals.empty());
     EXPECT_EQ(SecondPayload(kind), expected.dump()) << KindName(kind);
@@ -165,13 +167,14 @@ json Mixed(json document, const json& source, const std::vector<const char*>& po
 
 TEST(StagesTest, NoMixtureOfTheTwoIsAccepted) {
   const char* const differing[] = {"/predicate/completes", "/predicate/erasure/method",
-                                   "/predicate/erasure/stage", "/predicate/erasure/purged"};
-  for (unsigned mask = 0; mask < 16; ++mask) {
+                                   "/predicate/erasure/stage", "/predicate/erasure/purged",
+                                   "/predicate/erasure/residuals"};
+  for (unsigned mask = 0; mask < 32; ++mask) {
     std::vector<const char*> pointers;
-    for (unsigned bit = 0; bit < 4; ++bit) {
+    for (unsigned bit = 0; bit < 5; ++bit) {
       if ((mask >> bit & 1U) != 0) pointers.push_back(differing[bit]);
     }
-    const bool whole = mask == 0 || mask == 15;
+    const bool whole = mask == 0 || mask == 31;
     EXPECT_EQ(Reason(Mixed(Second(), First(), pointers)), whole ? "OK" : "MALFORMED_STATEMENT") << mask;
   }
 }
@@ -191,6 +194,14 @@ TEST(StagesTest, NothingButTheTwoIsAccepted) {
       EXPECT_EQ(Reason(damaged), "MALFORMED_STATEMENT") << stage;
     }
   }
+}
+
+TEST(StagesTest, WhatIsPurgedIsSoWhenItIsSaid) {
+  json document = Second();
+  document[Pointer("/predicate/erasure/purged")] = document[Pointer("/predicate/issued")];
+  EXPECT_EQ(Reason(document), "OK");
+  document[Pointer("/predicate/erasure/purged")] = "2026-05-28T20:31:41Z";
+  EXPECT_EQ(Reason(document), "MALFORMED_STATEMENT");
 }
 
 TEST(StagesTest, TheTimeOfThePurgeHasTheFormOfATime) {
