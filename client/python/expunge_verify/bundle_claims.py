@@ -1,0 +1,50 @@
+"""What ties an audit bundle to certificates: every field of a state that the bundle's tokens determine."""
+
+from .bundle import Digests
+from .proof import check_proof
+from .refusal import require
+
+_CLASSES = (("margin", "S"), ("error", "E"), ("reserve", "R"))
+
+
+def _require(condition, what):
+    require(condition, "BUNDLE_MISMATCH", f"{what} is another one in the certificate than follows from the bundle")
+
+
+class SolvedBundle:
+    """A bundle whose digests and solution were checked (bundle.py)."""
+
+    def __init__(self, bundle, problem, optimum):
+        self.bundle, self.problem, self.optimum = bundle, problem, optimum
+        self._tokens = None
+
+    @property
+    def state_digest(self):
+        return self.bundle.header["stateDigest"]
+
+    def check_state(self, predicate, state):
+        """Refused: `state`, of a certificate's predicate and with the bundle's digest, states what the bundle contradicts."""
+        header, memory, algorithm = self.bundle.header, predicate["memory"], predicate["algorithm"]
+        _require(memory["memory"] == header["memoryPseudonym"], "the memory")
+        _require(
+            memory["dimensions"] == {"key": header["keyDimension"], "value": header["valueDimension"]}, "a dimension"
+        )
+        for name in ("gamma", "ridge", "boxBound"):
+            _require(algorithm[name] == header[name], name)
+        for name in ("epoch", "tokenCount", "tokenRoot"):
+            _require(state[name] == header[name], name)
+        partition = state["partition"]
+        _require(partition["entriesRoot"] == header["entriesRoot"], "entriesRoot")
+        for name, letter in _CLASSES:
+            _require(partition[name] == str(self.bundle.partition.count(letter)), f"the number of {name} tokens")
+        check_proof(self.bundle, self.problem, self.optimum, state["proof"])
+
+    def check_removed(self, removed):
+        """Refused: a token that was removed from the bundle's state is not in the bundle as the certificate says."""
+        if self._tokens is None:
+            self._tokens = {
+                (handle.hex(), token.commitment.hex(), token.token_class)
+                for handle, token in zip(Digests(self.bundle).handles, self.bundle.tokens)
+            }
+        for token in removed:
+            _require((token["handle"], token["commitment"], token["classBefore"]) in self._tokens, "a removed token")

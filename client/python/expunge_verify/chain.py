@@ -1,0 +1,77 @@
+"""What certificates of one memory say together: that none is missing, and which removals are complete."""
+
+from .refusal import Refused
+
+_REPEATED = (
+    "kind",
+    "request",
+    "algorithm",
+    "before",
+    "after",
+    "removed",
+    "removedCount",
+    "transition",
+    "exactness",
+    "notClaimed",
+    "horizon",
+)
+
+
+class Chain:
+    """The certificates of one memory, by sequence. Each has `sequence`, `payload_sha256` and `predicate`."""
+
+    def __init__(self, certificates):
+        self._by_sequence = {}
+        self._doubles = set()
+        for certificate in certificates:
+            other = self._by_sequence.setdefault(certificate.sequence, certificate)
+            if other.payload_sha256 != certificate.payload_sha256:
+                self._doubles.add(certificate.sequence)
+
+    def check_place(self, certificate):
+        """Refused: another certificate has the same sequence, the one before is missing, or is another one."""
+        sequence, memory = certificate.sequence, certificate.predicate["memory"]
+        if sequence in self._doubles:
+            raise Refused("CHAIN_FORKED", f"two certificates of this memory have sequence {sequence}")
+        if sequence == 1:
+            return
+        before = self._by_sequence.get(sequence - 1)
+        if before is None:
+            raise Refused(
+                "CHAIN_GAP", f"the certificate of sequence {sequence - 1} of this memory is not among the given ones"
+            )
+        if before.payload_sha256 != memory["previousPayloadSha256"]:
+            raise Refused(
+                "CHAIN_BROKEN", f"the certificate of sequence {sequence - 1} is not the one that this one follows"
+            )
+        if int(before.predicate["after"]["epoch"]) > int(certificate.predicate["after"]["epoch"]):
+            raise Refused("CHAIN_BROKEN", "the memory's epoch goes back")
+
+    def find_completion(self, certificate):
+        """The certificate that completes this one, or None."""
+        for other in self._by_sequence.values():
+            completes = other.predicate.get("completes")
+            if (
+                completes
+                and completes["payloadSha256"] == certificate.payload_sha256
+                and int(completes["sequence"]) == certificate.sequence
+            ):
+                return other
+        return None
+
+    def check_completes(self, certificate):
+        """For a certificate of the second stage: the first, which it completes, or None if that is not among the given ones.
+        Refused: they speak of different things."""
+        completes = certificate.predicate["completes"]
+        first = self._by_sequence.get(int(completes["sequence"]))
+        if first is None:
+            return None
+        if first.payload_sha256 != completes["payloadSha256"]:
+            raise Refused("BAD_COMPLETION", "the certificate of the sequence that is completed is another one")
+        mine, its = certificate.predicate, first.predicate
+        if (
+            any(mine.get(name) != its.get(name) for name in _REPEATED)
+            or mine["erasure"]["custody"] != its["erasure"]["custody"]
+        ):
+            raise Refused("BAD_COMPLETION", "the second certificate does not say of the removal what the first says")
+        return first
