@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -17,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::string_view kTimeFormat = "%Y-%m-%dT%H:%M:%SZ";
+constexpr absl::string_view kTimeFormat = "%E4Y-%m-%dT%H:%M:%SZ";
 constexpr size_t kTimeBytes = 20;
 
 const std::string* StringOf(const json& value) { return value.get_ptr<const std::string*>(); }
@@ -70,8 +71,12 @@ bool IsPositiveFinite(const json& value) {
 
 bool IsTime(const json& value) {
   const std::string* text = StringOf(value);
-  // A sign or a space would be part of a year that Abseil accepts and RFC 3339 does not have.
-  if (text == nullptr || text->size() != kTimeBytes || !absl::ascii_isdigit(text->front())) return false;
+  // A sign or a space would be part of a year that Abseil accepts and RFC 3339 does not have; a year 0 is
+  // none of this calendar.
+  if (text == nullptr || text->size() != kTimeBytes || !absl::ascii_isdigit(text->front()) ||
+      absl::StartsWith(*text, "0000")) {
+    return false;
+  }
   absl::Time time;
   return absl::ParseTime(kTimeFormat, *text, &time, nullptr) &&
          absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone()) == *text;

@@ -15,7 +15,7 @@ std::string DigestField(const Digest& digest) { return ToHex(AsView(digest)); }
 std::string CountField(uint64_t count) { return absl::StrCat(count); }
 
 std::string TimeField(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
 std::string TimeOrEmptyField(absl::Time time) { return time == kNotStated ? std::string() : TimeField(time); }
