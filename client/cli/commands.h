@@ -17,6 +17,7 @@ void AddReadCommand(CLI::App* app, Context* context);          // read
 void AddTokensCommand(CLI::App* app, Context* context);        // tokens
 void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge, erasure status
 void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|show|verify|keys
+void AddKeysCommands(CLI::App* app, Context* context);         // keys list|export|rotate
 void AddAdminCommands(CLI::App* app, Context* context);        // backup create, server status
 
 }  // namespace expunge::cli

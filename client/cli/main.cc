@@ -127,6 +127,7 @@ int Run(int argc, char** argv) {
   AddTokensCommand(&app, &context);
   AddErasureCommands(&app, &context);
   AddCertificateCommands(&app, &context);
+  AddKeysCommands(&app, &context);
   AddAdminCommands(&app, &context);
   try {
     app.parse(argc, argv);

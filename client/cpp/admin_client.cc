@@ -15,4 +15,9 @@ absl::StatusOr<v1::GetServerStatusResponse> AdminClient::GetServerStatus() {
   return Call(timeout_, stub_.get(), &v1::AdminService::Stub::GetServerStatus, v1::GetServerStatusRequest());
 }
 
+absl::StatusOr<v1::RotateSigningKeyResponse> AdminClient::RotateSigningKey(
+    const v1::RotateSigningKeyRequest& request) {
+  return Call(timeout_, stub_.get(), &v1::AdminService::Stub::RotateSigningKey, request);
+}
+
 }  // namespace expunge::client

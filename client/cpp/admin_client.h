@@ -21,6 +21,7 @@ class AdminClient {
   // DeadlineExceeded: the service may still be making it.
   absl::StatusOr<v1::CreateBackupResponse> CreateBackup(const v1::CreateBackupRequest& request);
   absl::StatusOr<v1::GetServerStatusResponse> GetServerStatus();
+  absl::StatusOr<v1::RotateSigningKeyResponse> RotateSigningKey(const v1::RotateSigningKeyRequest& request);
 
  private:
   absl::Duration timeout_;
