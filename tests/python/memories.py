@@ -275,7 +275,7 @@ class Memory:
                 "custody": "c",
                 "residuals": [
                     {"what": what, "text": "t", "expires": ""}
-                    for what in ("SEALED_BYTES", "BACKUPS", "MEDIA", "PROCESS_MEMORY", "LEDGER")
+                    for what in ("SEALED_BYTES", "BACKUPS", "FREED_BLOCKS", "PROCESS_MEMORY", "LEDGER")
                 ],
             },
         )

@@ -2,19 +2,18 @@
 
 from .refusal import Refused
 
-_REPEATED = (
-    "kind",
-    "request",
-    "algorithm",
-    "before",
-    "after",
-    "removed",
-    "removedCount",
-    "transition",
-    "exactness",
-    "notClaimed",
-    "horizon",
-)
+# What the second certificate of a removal has of its own.
+_OWN = ("issuer", "issued", "completes", "erasure", "memory")
+
+
+def _removal(predicate):
+    """What both certificates of a removal must say."""
+    memory = {
+        name: value for name, value in predicate["memory"].items() if name not in ("sequence", "previousPayloadSha256")
+    }
+    residuals = [residual for residual in predicate["erasure"]["residuals"] if residual["what"] != "SEALED_BYTES"]
+    said = {name: value for name, value in predicate.items() if name not in _OWN}
+    return said, memory, predicate["erasure"]["custody"], residuals
 
 
 class Chain:
@@ -68,10 +67,6 @@ class Chain:
             return None
         if first.payload_sha256 != completes["payloadSha256"]:
             raise Refused("BAD_COMPLETION", "the certificate of the sequence that is completed is another one")
-        mine, its = certificate.predicate, first.predicate
-        if (
-            any(mine.get(name) != its.get(name) for name in _REPEATED)
-            or mine["erasure"]["custody"] != its["erasure"]["custody"]
-        ):
+        if _removal(certificate.predicate) != _removal(first.predicate):
             raise Refused("BAD_COMPLETION", "the second certificate does not say of the removal what the first says")
         return first

@@ -13,6 +13,8 @@ NO_DIGEST = "0" * 64
 _ROOT_OF_NOTHING = hashlib.sha256(b"").hexdigest()
 REMOVALS = ("DELETION", "PURGE", "MEMORY_DELETION", "SELECTION")
 KINDS = REMOVALS + ("STATE",)
+# What may remain of removed tokens: all of it after the first stage, all but the first after the second.
+RESIDUALS = ("SEALED_BYTES", "BACKUPS", "FREED_BLOCKS", "PROCESS_MEMORY", "LEDGER")
 _MAX_NONCE_DIGITS = 128
 _NODE = re.compile(r"(?:r|n(?:0|[1-9][0-9]{0,2})|d[0-9a-f]{64})\Z")
 
@@ -146,16 +148,16 @@ _EXACTNESS = fields(
     arithmetic=is_text,
     boundary=is_text,
 )
-_RESIDUALS = list_of(fields(what=is_text, text=is_text, expires=is_time_or_empty))
+_RESIDUAL_LIST = list_of(fields(what=is_text, text=is_text, expires=is_time_or_empty))
 _KEY_DESTRUCTION = fields(
-    method=exactly("KEY_DESTRUCTION"), stage=exactly("KEY_DESTROYED"), custody=is_text, residuals=_RESIDUALS
+    method=exactly("KEY_DESTRUCTION"), stage=exactly("KEY_DESTROYED"), custody=is_text, residuals=_RESIDUAL_LIST
 )
 _FILE_REWRITE = fields(
     method=exactly("KEY_DESTRUCTION_AND_FILE_REWRITE"),
     stage=exactly("PHYSICALLY_PURGED"),
     purged=is_time,
     custody=is_text,
-    residuals=_RESIDUALS,
+    residuals=_RESIDUAL_LIST,
 )
 _COMPLETES = fields(sequence=_is_positive_count, payloadSha256=is_digest)
 _HORIZON = fields(marginLower=_is_bound, reference=is_digest, condition=is_text)
@@ -223,9 +225,8 @@ def _check_request(predicate):
 
 
 def _check_residuals(predicate, completing):
-    named = [residual["what"] for residual in predicate["erasure"]["residuals"]]
-    _check(len(set(named)) == len(named) and named, "a residual is named twice, or none is")
-    _check(("SEALED_BYTES" in named) != completing, "sealed bytes may remain after the first stage alone")
+    named = tuple(residual["what"] for residual in predicate["erasure"]["residuals"])
+    _check(named == (RESIDUALS[1:] if completing else RESIDUALS), "the residuals are not those of the stage, in order")
 
 
 def _check_removal(predicate):
