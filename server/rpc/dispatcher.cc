@@ -1,7 +1,6 @@
 #include "server/rpc/dispatcher.h"
 
 #include <chrono>
-#include <exception>
 #include <string>
 #include <string_view>
 
@@ -10,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/error.h"
+#include "server/rpc/catching.h"
 #include "server/rpc/status.h"
 #include "server/rpc/trace.h"
 
@@ -39,17 +39,6 @@ absl::Status CheckStillWanted(const grpc::CallbackServerContext& context) {
   return absl::OkStatus();
 }
 
-// What a library throws below (memory is gone, for one) ends this call alone.
-absl::Status RunCatching(const std::function<absl::Status()>& work) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("exception: ", error.what()));
-  } catch (...) {
-    return absl::InternalError("exception of an unknown type");
-  }
-}
-
 // Errors that need somebody to look at the server.
 bool IsServerFault(const absl::Status& status) {
   const auto reason = GetReason(status);
@@ -64,8 +53,7 @@ WorkerPoolOptions PoolOptions(const DispatcherOptions& options) {
 }  // namespace
 
 struct Dispatcher::Call {
-  Method method;
-  grpc::ServerUnaryReactor* reactor;
+  absl::string_view method;
   std::string trace_id;
   absl::Time arrival;
 };
@@ -82,11 +70,18 @@ Dispatcher::Dispatcher(core::Service* service, std::shared_ptr<Log> log, const D
       log_(std::move(log)),
       options_(options),
       readers_(PoolOptions(options)),
-      writers_(PoolOptions(options)) {}
+      writers_(PoolOptions(options)),
+      streams_(options.stream_threads, options.max_streams) {}
+
+void Dispatcher::RefuseNewCalls() {
+  stopping_ = true;
+  streams_.EndAll();
+}
 
 void Dispatcher::Join() {
   readers_.Join();
   writers_.Join();
+  streams_.Join();
 }
 
 absl::Status Dispatcher::Admit(const Incoming& incoming) const {
@@ -104,29 +99,41 @@ absl::Status Dispatcher::Admit(const Incoming& incoming) const {
 grpc::ServerUnaryReactor* Dispatcher::Run(const Incoming& incoming, std::function<absl::Status()> work) {
   grpc::CallbackServerContext* const context = incoming.context;
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  Call call{incoming.method, reactor, TraceIdOf(*context), absl::Now()};
+  const auto finish = [this, reactor, call = Call{incoming.method.name, TraceIdOf(*context), absl::Now()}](
+                          const absl::Status& status) {
+    WriteLog(call, status);
+    reactor->Finish(ToGrpcStatus(status));
+  };
   const absl::Status admitted = Admit(incoming);
   if (!admitted.ok()) {
-    Finish(call, admitted);
+    finish(admitted);
     return reactor;
   }
   WorkerPool& pool = incoming.method.lane == Lane::kRead ? readers_ : writers_;
-  const bool accepted = pool.Submit(incoming.bytes, [this, context, call, work = std::move(work)] {
+  const bool accepted = pool.Submit(incoming.bytes, [context, finish, work = std::move(work)] {
     absl::Status status = CheckStillWanted(*context);
     if (status.ok()) status = RunCatching(work);
-    Finish(call, status);
+    finish(status);
   });
-  if (!accepted)
-    Finish(call, MakeError(Reason::kOverloaded, "", "too many requests wait; try again in a moment"));
+  if (!accepted) finish(MakeError(Reason::kOverloaded, "", "too many requests wait; try again in a moment"));
   return reactor;
 }
 
-void Dispatcher::Finish(const Call& call, const absl::Status& status) {
+Streams::Reactor* Dispatcher::RunStream(const Incoming& incoming, StreamKind kind, Opener open) {
+  StreamCall stream{kind, incoming.context, std::move(open),
+                    [this, call = Call{incoming.method.name, TraceIdOf(*incoming.context), absl::Now()}](
+                        const absl::Status& status) { WriteLog(call, status); }};
+  const absl::Status admitted = Admit(incoming);
+  if (!admitted.ok()) return Streams::Refuse(admitted, stream);
+  return streams_.Open(std::move(stream));
+}
+
+void Dispatcher::WriteLog(const Call& call, const absl::Status& status) {
   const bool fault = !status.ok() && IsServerFault(status);
   const auto reason = GetReason(status);
   const std::string code = absl::StatusCodeToString(status.code());
   LogFields fields;
-  fields.method = call.method.name;
+  fields.method = call.method;
   fields.code = code;
   if (!status.ok()) fields.reason = reason.has_value() ? ReasonName(*reason) : "NONE";
   fields.latency_us = absl::ToInt64Microseconds(absl::Now() - call.arrival);
@@ -134,7 +141,6 @@ void Dispatcher::Finish(const Call& call, const absl::Status& status) {
   const std::string message =
       status.ok() ? "served" : (fault ? absl::StrCat("failed: ", status.message()) : "refused");
   log_->Write(fault ? LogLevel::kError : LogLevel::kInfo, message, fields);
-  call.reactor->Finish(ToGrpcStatus(status));
 }
 
 }  // namespace expunge::rpc

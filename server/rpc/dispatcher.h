@@ -5,7 +5,8 @@
 // Deadline and cancellation are looked at again when a thread takes the call up: from then on it runs to its
 // end, so that a client that gives up leaves either a whole change or none.
 //
-// Messages wait as bytes, and a thread decodes its own (codec.h).
+// Messages wait as bytes, and a thread decodes its own (codec.h). Calls with many answers go the same way,
+// but for the threads (streams.h).
 #ifndef EXPUNGE_SERVER_RPC_DISPATCHER_H_
 #define EXPUNGE_SERVER_RPC_DISPATCHER_H_
 
@@ -22,25 +23,34 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "server/core/answer_stream.h"
 #include "server/core/service.h"
 #include "server/rpc/authorize.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/log.h"
+#include "server/rpc/streams.h"
 #include "server/rpc/worker_pool.h"
 
 namespace expunge::rpc {
 
-enum class Lane { kRead, kChange };
+enum class Lane { kRead, kChange };  // of unary calls
 
 struct Method {
   absl::string_view name;  // as logged; lives as long as the program
   Lane lane = Lane::kRead;
 };
 
+struct StreamMethod {
+  absl::string_view name;  // as logged; lives as long as the program
+  StreamKind kind = StreamKind::kExport;
+};
+
 struct DispatcherOptions {
   size_t worker_threads = 1;  // of each lane
   size_t max_queued = 1;      // of each lane
   uint64_t max_message_bytes = 1;
+  size_t stream_threads = 1;
+  size_t max_streams = 1;  // open at once, of each kind
   AccessPolicy access;
 };
 
@@ -69,8 +79,27 @@ class Dispatcher {
     });
   }
 
-  // From now on new calls are refused with kShuttingDown; those accepted go on.
-  void RefuseNewCalls() { stopping_ = true; }
+  // Serves one call with a stream of answers that a function of the service begins.
+  template <class Request, class Response>
+  Streams::Reactor* ServeStream(const StreamMethod& method, grpc::CallbackServerContext* context,
+                                const grpc::ByteBuffer* message,
+                                absl::StatusOr<std::unique_ptr<core::AnswerStream<Response>>> (
+                                    core::Service::*function)(const Request&)) {
+    const Incoming incoming{{method.name}, context, message->Length()};
+    return RunStream(
+        incoming, method.kind,
+        [this, context, bytes = *message, function]() -> absl::StatusOr<std::unique_ptr<MessageSource>> {
+          Request request;
+          EXPUNGE_RETURN_IF_ERROR(Decode(bytes, &request));
+          EXPUNGE_RETURN_IF_ERROR(Authorize(CallerOf(*context), TenantOfRequest(request), options_.access));
+          auto answers = (service_->*function)(request);
+          if (!answers.ok()) return answers.status();
+          return std::make_unique<EncodedStream<Response>>(*std::move(answers));
+        });
+  }
+
+  // From now on new calls are refused with kShuttingDown; those accepted go on, but streams end.
+  void RefuseNewCalls();
 
   // Returns when every accepted call has finished. REQUIRES: no call arrives any more.
   void Join();
@@ -82,6 +111,26 @@ class Dispatcher {
     uint64_t bytes;
   };
   struct Call;
+  using Opener = std::function<absl::StatusOr<std::unique_ptr<MessageSource>>()>;
+
+  template <class Response>
+  class EncodedStream final : public MessageSource {
+   public:
+    explicit EncodedStream(std::unique_ptr<core::AnswerStream<Response>> answers)
+        : answers_(std::move(answers)) {}
+
+    absl::StatusOr<core::StreamStep> Next(grpc::ByteBuffer* message) override {
+      Response answer;
+      EXPUNGE_ASSIGN_OR_RETURN(const core::StreamStep step, answers_->Next(&answer));
+      if (step == core::StreamStep::kAnswer) EXPUNGE_RETURN_IF_ERROR(Encode(answer, message));
+      return step;
+    }
+
+    void Await(std::function<void()> wake) override { answers_->Await(std::move(wake)); }
+
+   private:
+    const std::unique_ptr<core::AnswerStream<Response>> answers_;
+  };
 
   template <class Request>
   static absl::string_view TenantOfRequest(const Request& request) {
@@ -95,8 +144,9 @@ class Dispatcher {
   }
 
   grpc::ServerUnaryReactor* Run(const Incoming& incoming, std::function<absl::Status()> work);
+  Streams::Reactor* RunStream(const Incoming& incoming, StreamKind kind, Opener open);
   [[nodiscard]] absl::Status Admit(const Incoming& incoming) const;
-  void Finish(const Call& call, const absl::Status& status);
+  void WriteLog(const Call& call, const absl::Status& status);
 
   core::Service* const service_;
   const std::shared_ptr<Log> log_;
@@ -104,6 +154,7 @@ class Dispatcher {
   std::atomic<bool> stopping_ = false;
   WorkerPool readers_;
   WorkerPool writers_;
+  Streams streams_;
 };
 
 }  // namespace expunge::rpc

@@ -138,6 +138,11 @@ void AddLimitOptions(CLI::App* app, ServerOptions* server) {
          "Requests that may wait for a thread, of readers and of writers; more are refused as OVERLOADED")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  app->add_option("--max-streams", server->max_streams,
+                  "Audit exports that may be open at once, and as many watchers of certificates; more are "
+                  "refused as OVERLOADED")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   app->add_option("--max-tokens-per-memory", server->max_tokens_per_memory, "Tokens that one memory may hold")
       ->check(CLI::Range(uint64_t{1}, core::kMostTokensPerMemory))
       ->capture_default_str();

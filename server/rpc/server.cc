@@ -30,6 +30,7 @@ namespace {
 constexpr uint64_t kMinMessageBytes = 1024;
 constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;  // protobuf ends at 2 GiB
 constexpr size_t kMaxWorkerThreads = 1024;
+constexpr size_t kStreamThreads = 2;
 constexpr size_t kAdminThreads = 2;
 constexpr size_t kAdminQueue = 16;
 constexpr uint64_t kAdminMessageBytes = uint64_t{64} << 10;
@@ -47,6 +48,7 @@ absl::Status ValidateOptions(const ServerOptions& options) {
     return absl::InvalidArgumentError("--max-message-bytes must be 1024 to 1073741824");
   }
   if (options.max_queued == 0) return absl::InvalidArgumentError("--max-queued must be at least 1");
+  if (options.max_streams == 0) return absl::InvalidArgumentError("--max-streams must be at least 1");
   if (options.worker_threads > kMaxWorkerThreads) {
     return absl::InvalidArgumentError("--worker-threads must be at most 1024");
   }
@@ -92,6 +94,8 @@ DispatcherOptions MakeDispatcherOptions(const ServerOptions& options) {
       options.worker_threads > 0 ? options.worker_threads : std::max(1U, std::thread::hardware_concurrency());
   made.max_queued = options.max_queued;
   made.max_message_bytes = options.max_message_bytes;
+  made.stream_threads = kStreamThreads;
+  made.max_streams = options.max_streams;
   made.access.allow_remote_plaintext = options.allow_remote_plaintext;
   return made;
 }

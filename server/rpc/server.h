@@ -35,6 +35,7 @@ struct ServerOptions {
   // kMessageTooLarge, beyond it gRPC refuses with a bare RESOURCE_EXHAUSTED.
   uint64_t max_message_bytes = uint64_t{64} << 20;
   uint32_t max_queued = 256;  // requests waiting for a thread, of readers and of writers
+  uint32_t max_streams = 64;  // audit exports that are open at once, and as many watchers of certificates
   uint64_t max_tokens_per_memory = 100'000;
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;  // of all memories (server/core/service.h)
   bool recover_by_solving = true;

@@ -71,9 +71,11 @@ using RawUnlearningService = v1::UnlearningService::WithRawCallbackMethod_Delete
     v1::UnlearningService::WithRawCallbackMethod_Purge<v1::UnlearningService::WithRawCallbackMethod_Certify<
         v1::UnlearningService::WithRawCallbackMethod_GetCertificate<
             v1::UnlearningService::WithRawCallbackMethod_ListCertificates<
-                v1::UnlearningService::WithRawCallbackMethod_GetErasureStatus<
-                    v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
-                        v1::UnlearningService::Service>>>>>>>;
+                v1::UnlearningService::WithRawCallbackMethod_WatchCertificates<
+                    v1::UnlearningService::WithRawCallbackMethod_ExportAudit<
+                        v1::UnlearningService::WithRawCallbackMethod_GetErasureStatus<
+                            v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
+                                v1::UnlearningService::Service>>>>>>>>>;
 
 class UnlearningServiceHandlers final : public RawUnlearningService {
  public:
@@ -109,6 +111,18 @@ class UnlearningServiceHandlers final : public RawUnlearningService {
                                              grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"UnlearningService.ListCertificates", Lane::kRead}, context, message, answer,
                               &core::Service::ListCertificates);
+  }
+
+  Streams::Reactor* WatchCertificates(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* message) override {
+    return dispatcher_->ServeStream({"UnlearningService.WatchCertificates", StreamKind::kWatch}, context,
+                                    message, &core::Service::WatchCertificates);
+  }
+
+  Streams::Reactor* ExportAudit(grpc::CallbackServerContext* context,
+                                const grpc::ByteBuffer* message) override {
+    return dispatcher_->ServeStream({"UnlearningService.ExportAudit", StreamKind::kExport}, context, message,
+                                    &core::Service::ExportAudit);
   }
 
   grpc::ServerUnaryReactor* GetErasureStatus(grpc::CallbackServerContext* context,

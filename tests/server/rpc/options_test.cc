@@ -43,6 +43,7 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_EQ(server.master_key_token.key, "expunge-master");
   EXPECT_EQ(server.max_message_bytes, 64U << 20);
   EXPECT_EQ(server.max_queued, 256U);
+  EXPECT_EQ(server.max_streams, 64U);
   EXPECT_EQ(server.max_tokens_per_memory, 100'000U);
   EXPECT_EQ(server.max_live_solver_bytes, 1U << 30);
   EXPECT_TRUE(server.recover_by_solving);
@@ -104,6 +105,8 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "4096",
                               "--max-queued",
                               "7",
+                              "--max-streams",
+                              "5",
                               "--max-tokens-per-memory",
                               "11",
                               "--max-solver-bytes",
@@ -128,6 +131,7 @@ TEST(OptionsTest, EveryFlagArrives) {
   EXPECT_EQ(options.server.worker_threads, 3U);
   EXPECT_EQ(options.server.max_message_bytes, 4096U);
   EXPECT_EQ(options.server.max_queued, 7U);
+  EXPECT_EQ(options.server.max_streams, 5U);
   EXPECT_EQ(options.server.max_tokens_per_memory, 11U);
   EXPECT_EQ(options.server.max_live_solver_bytes, 13U);
   EXPECT_FALSE(options.server.recover_by_solving);
@@ -140,6 +144,7 @@ TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
                                                                      {"--worker-threads", "many"},
                                                                      {"--max-message-bytes", "10"},
                                                                      {"--max-queued", "0"},
+                                                                     {"--max-streams", "0"},
                                                                      {"--max-tokens-per-memory", "0"},
                                                                      {"--recover", "guess"},
                                                                      {"--max-tokens-per-memory", "400001"},
@@ -164,7 +169,7 @@ TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
   EXPECT_EQ(help.error, "");
   for (const char* text :
        {"--data-dir", "--address", "--admin-address", "--key-file", "--log-level", "--log-file",
-        "--worker-threads", "--max-message-bytes", "--max-queued", "--max-tokens-per-memory",
+        "--worker-threads", "--max-message-bytes", "--max-queued", "--max-streams", "--max-tokens-per-memory",
         "--max-solver-bytes", "--recover", "--allow-remote-plaintext", "--port-file", "--version", "--config",
         "Examples:", "Exit codes:"}) {
     EXPECT_THAT(help.output, HasSubstr(text));
