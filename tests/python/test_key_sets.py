@@ -112,8 +112,7 @@ class KeySetsTest(VerifyTest):
             "a retired key comes back": lambda p: p["keys"][0].update(notAfter="", endLogSize=""),
             "a beginning moves": lambda p: p["keys"][1].update(notBefore="2025-12-01T00:00:00Z"),
             "custody changes": lambda p: p["keys"][1].update(custody="another"),
-            "a new key begins in the past": lambda p: p["keys"][3].update(notBefore=DAYS[0]),
-            "another log": lambda p: p.update(logOrigin="example.com/other"),
+            "a new key begins in the past": lambda p: p["keys"][3].update(notBefore="2025-12-31T00:00:00Z"),
             "the clock goes back": lambda p: p.update(issued=DAYS[0]),
             "another predecessor": lambda p: p.update(previousPayloadSha256=maker.digest(5)),
             "another number": lambda p: p.update(sequence="4"),
@@ -129,6 +128,10 @@ class KeySetsTest(VerifyTest):
                 self.assertRefused(
                     ("CONTRADICTION", "BROKEN_SEQUENCE", "MALFORMED_STATEMENT"), self.chain, self.resigned(2, change, B)
                 )
+
+    def test_a_log_that_began_anew_has_both_names(self):
+        chain = self.chain(self.resigned(3, lambda p: p.update(logOrigin="example.com/anew"), B))
+        self.assertEqual({key.name for key in chain.log_keys()}, {maker.ORIGIN, "example.com/anew"})
 
     def test_a_certificate_is_no_key_set(self):
         memory = memories.Memory()

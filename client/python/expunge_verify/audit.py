@@ -246,7 +246,9 @@ class Audit:
             return f"entry {certificate.log_index} of the log on disk"
         proof, checkpoint = verify_log_proof(certificate.proof, leaf, self._log_keys)
         self._check_checkpoint(checkpoint)
-        certificate.log_index = proof.index
+        # A key's end is told by its place in the log of the newest name.
+        if self._key_chain is None or checkpoint.origin == self._key_chain.newest.origin:
+            certificate.log_index = proof.index
         return f"entry {proof.index} of the {checkpoint.size} that the log's checkpoint signs"
 
     def _check_key(self, certificate):

@@ -152,26 +152,30 @@ def _envelopes(content):
     return [forms.canonical_json(item) for item in sets]
 
 
+def _continues(old, new, last):
+    """A key stays as it is, or one that was in use ends, not before the set before was issued."""
+    if old.without_end() != new.without_end():
+        return False
+    if old.active and not new.active:
+        return new.not_after >= last
+    return (old.not_after, old.end_log_size) == (new.not_after, new.end_log_size)
+
+
 def _check_successor(before, after):
     require(
         after.sequence == before.sequence + 1 and after.previous == before.envelope.payload_sha256,
         "BROKEN_SEQUENCE",
         "a key set is missing, or does not follow the one before",
     )
-    consistent = (
-        after.origin == before.origin and after.issued >= before.issued and len(after.entries) >= len(before.entries)
+    known = len(before.entries)
+    require(
+        after.issued >= before.issued
+        and len(after.entries) >= known
+        and all(_continues(old, new, before.issued) for old, new in zip(before.entries, after.entries))
+        and all(entry.not_before >= before.active(entry.use).not_before for entry in after.entries[known:]),
+        "CONTRADICTION",
+        "a key set takes back what the one before says",
     )
-    for old, new in zip(before.entries, after.entries):
-        if old.active and not new.active:
-            consistent = consistent and old.without_end() == new.without_end() and new.not_after >= before.issued
-        else:
-            consistent = (
-                consistent
-                and old.without_end() == new.without_end()
-                and (old.not_after, old.end_log_size) == (new.not_after, new.end_log_size)
-            )
-    consistent = consistent and all(entry.not_before >= before.issued for entry in after.entries[len(before.entries) :])
-    require(consistent, "CONTRADICTION", "a key set takes back what the one before says")
 
 
 class KeyChain:
@@ -211,7 +215,9 @@ class KeyChain:
         return self.newest.keys_of("certificate")
 
     def log_keys(self):
-        return [NoteKey(self.newest.origin, key) for key in self.newest.keys_of("checkpoint")]
+        """The checkpoint keys, under every name that the log had: it begins anew under another after a restore."""
+        origins = dict.fromkeys(one.origin for one in self.sets)
+        return [NoteKey(origin, key) for origin in origins for key in self.newest.keys_of("checkpoint")]
 
     def _find(self, key, use):
         entry = next((entry for entry in self.newest.entries if entry.key.raw == key.raw), None)
