@@ -120,11 +120,15 @@ TEST_F(VerifyCliTest, OneRefusalAmongManyDecides) {
 
 TEST_F(VerifyCliTest, UnreadableFilesAndWrongUsageAreStatusTwo) {
   Write("private.pem", testing::ReadBytes(testing::GoldenPath("test_only_key.pem")));
+  fs::create_directory(Path("empty"));
   for (const char* arguments :
        {"", "good.json", "--key pub.pem", "--key absent.pem good.json", "--key good.json good.json",
-        "--key private.pem good.json", "--key pub.pem absent.json", "--key pub.pem .",
-        "--key pub.pem --output xml good.json", "--key pub.pem --unknown good.json",
-        "--key pub.pem --pae pae good.json good.json", "--key pub.pem --pae absent/pae good.json"}) {
+        "--key private.pem good.json", "--key pub.pem absent.json", "--key pub.pem empty",
+        "--key pub.pem --keys absent.json good.json", "--key pub.pem --log good.json good.json",
+        "--key pub.pem --log-key none good.json", "--key pub.pem --bundle absent good.json",
+        "--key pub.pem --payload payload empty", "--key pub.pem --output xml good.json",
+        "--key pub.pem --unknown good.json", "--key pub.pem --pae pae good.json good.json",
+        "--key pub.pem --pae absent/pae good.json"}) {
     const Outcome outcome = Verify(arguments);
     EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(outcome.output.empty()) << arguments;
