@@ -18,6 +18,7 @@ void AddTokensCommand(CLI::App* app, Context* context);        // tokens
 void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge, erasure status
 void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|show|verify|keys
 void AddKeysCommands(CLI::App* app, Context* context);         // keys list|export|rotate
+void AddLogCommands(CLI::App* app, Context* context);          // log timestamp|verify-timestamp
 void AddAdminCommands(CLI::App* app, Context* context);        // backup create, server status
 
 }  // namespace expunge::cli

@@ -128,6 +128,7 @@ int Run(int argc, char** argv) {
   AddErasureCommands(&app, &context);
   AddCertificateCommands(&app, &context);
   AddKeysCommands(&app, &context);
+  AddLogCommands(&app, &context);
   AddAdminCommands(&app, &context);
   try {
     app.parse(argc, argv);
