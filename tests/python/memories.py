@@ -121,7 +121,7 @@ class Memory:
             "marginLower": hex_double(down(min(outside)) if outside else inf),
             "weightDistanceLower": hex_double(down(min(inside)) if inside else inf),
             "dualityGapUpper": hex_double(2.0**-40),
-            "eigenvalueLower": hex_double(down(Fraction(self.ridge) - Fraction(n, 2**54))),
+            "eigenvalueLower": hex_double(down((Fraction(self.ridge) - Fraction(n, 2**54)) * (1 - Fraction(1, 2**40)))),
             "eta": hex_double(2.0**-53),
         }
 

@@ -208,6 +208,23 @@ class AuditTest(VerifyTest):
         shutil.copy(self.history.one("m1"), self.history.one("copy"))
         self.assertEqual(self.verdicts(self.history.path("certificates"), code=0)["copy.json"]["chain"], "OK")
 
+    def test_second_stages_may_follow_other_removals(self):
+        memory = memories.Memory()
+        for i in range(4):
+            memory.add(f"t{i}", [i])
+        first, second = memory.remove("t0"), memory.remove("t1")
+        payloads = [first, second, memory.purge_files(first), memory.certify(), memory.purge_files(second)]
+        for number, payload in enumerate(payloads):
+            self.history.put(f"two/{number}.json", maker.envelope(payload, KEY))
+        verdicts = self.verdicts(self.history.path("two"), code=0)
+        self.assertEqual({claims["chain"] for claims in verdicts.values()}, {"OK"})
+        self.assertEqual(
+            [claims["completion"] for claims in verdicts.values()], ["OK", "OK", "OK", "NOT_CHECKED", "OK"]
+        )
+        memory.epoch = 0
+        self.history.put("two/5.json", maker.envelope(memory.certify(), KEY))
+        self.assertEqual(self.verdicts(self.history.path("two"), code=1)["5.json"]["chain"], "FAILED CHAIN_BROKEN")
+
     def test_a_completion_that_says_something_else_is_refused(self):
         statement = json.loads(maker.payload_of(self.history.certificates["m2"]))
         statement["predicate"]["request"]["legalBasis"] = "another"

@@ -225,7 +225,7 @@ class ProofTest(VerifyTest):
 
     def test_bounds_that_are_none_are_refused(self):
         for name in ("marginLower", "weightDistanceLower", "eigenvalueLower"):
-            for factor in (1 + 2.0**-48, 2.0):
+            for factor in (1 + 2.0**-39, 2.0):
                 self.assertRefused(
                     "BUNDLE_PROOF",
                     lambda: self.check(**{name: maker.hex_double(float.fromhex(self.proof[name]) * factor)}),

@@ -249,6 +249,9 @@ class StatementTest(VerifyTest):
         yield "the other stage's method", self.purged, put("erasure", "method", "KEY_DESTRUCTION")
         yield "completes itself", self.purged, put("completes", "sequence", "3")
         yield "completes another", self.purged, put("completes", "payloadSha256", maker.digest(9))
+        yield "a removed token is another one", self.deletion, put("removed", 0, "handle", maker.digest(9))
+        yield "a transition of another tree", self.deletion, put("before", "tokenRoot", maker.digest(9))
+        yield "no transition", self.deletion, put("transition", [])
         yield "purged later than said", self.purged, put("erasure", "purged", "2026-04-01T00:00:00Z")
         yield "a memory that is deleted, and is not", self.deletion, put("kind", "MEMORY_DELETION")
 

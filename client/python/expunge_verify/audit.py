@@ -15,7 +15,6 @@ from .receipt import Receipts
 from .refusal import Refused, require
 from .statement import Statement, check_statement
 from .tiles import Log
-from .token_tree import check_transition
 from .verdicts import Report, judge, not_checked, ok
 
 PROOF_SUFFIX = ".tlog-proof"
@@ -261,19 +260,11 @@ class Audit:
         return "it was in use when the certificate was issued"
 
     def _check_transition(self, certificate):
-        predicate = certificate.predicate
+        # A statement whose transition does not lead from the one tree to the other was refused before.
         if certificate.statement.kind == "STATE":
             return not_checked("nothing was removed")
-        removed = [
-            (bytes.fromhex(token["handle"]), bytes.fromhex(token["commitment"])) for token in predicate["removed"]
-        ]
-        check_transition(
-            predicate["transition"],
-            removed,
-            bytes.fromhex(predicate["before"]["tokenRoot"]),
-            bytes.fromhex(predicate["after"]["tokenRoot"]),
-        )
-        return f"{len(removed)} removed tokens were in the memory before, and are the only difference after"
+        count = len(certificate.statement.removed)
+        return f"{count} removed tokens were in the memory before, and are the only difference after"
 
     def _check_receipt(self, certificate):
         if self._receipts is None:

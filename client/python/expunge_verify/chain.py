@@ -16,6 +16,10 @@ def _removal(predicate):
     return said, memory, predicate["erasure"]["custody"], residuals
 
 
+def _epoch(certificate):
+    return int(certificate.predicate["after"]["epoch"])
+
+
 class Chain:
     """The certificates of one memory, by sequence. Each has `sequence`, `payload_sha256` and `predicate`."""
 
@@ -26,6 +30,13 @@ class Chain:
             other = self._by_sequence.setdefault(certificate.sequence, certificate)
             if other.payload_sha256 != certificate.payload_sha256:
                 self._doubles.add(certificate.sequence)
+        self._second_stages = {}  # payload of the first -> the second
+        self._reached = {}  # sequence -> the greatest epoch up to there
+        reached = 0
+        for sequence, certificate in sorted(self._by_sequence.items()):
+            reached = self._reached[sequence] = max(reached, _epoch(certificate))
+            if "completes" in certificate.predicate:
+                self._second_stages[certificate.predicate["completes"]["payloadSha256"]] = certificate
 
     def check_place(self, certificate):
         """Refused: another certificate has the same sequence, the one before is missing, or is another one."""
@@ -43,20 +54,16 @@ class Chain:
             raise Refused(
                 "CHAIN_BROKEN", f"the certificate of sequence {sequence - 1} is not the one that this one follows"
             )
-        if int(before.predicate["after"]["epoch"]) > int(certificate.predicate["after"]["epoch"]):
+        # A second stage repeats the states of its first.
+        if "completes" not in certificate.predicate and self._reached[sequence - 1] > _epoch(certificate):
             raise Refused("CHAIN_BROKEN", "the memory's epoch goes back")
 
     def find_completion(self, certificate):
-        """The certificate that completes this one, or None."""
-        for other in self._by_sequence.values():
-            completes = other.predicate.get("completes")
-            if (
-                completes
-                and completes["payloadSha256"] == certificate.payload_sha256
-                and int(completes["sequence"]) == certificate.sequence
-            ):
-                return other
-        return None
+        """The certificate that completes this one, or None. Refused: they speak of different things."""
+        second = self._second_stages.get(certificate.payload_sha256)
+        if second is not None:
+            self.check_completes(second)
+        return second
 
     def check_completes(self, certificate):
         """For a certificate of the second stage: the first, which it completes, or None if that is not among the given ones.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from . import forms
 from .refusal import Refused, require
+from .token_tree import check_transition
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:expunge:certificate:v1"
@@ -249,6 +250,15 @@ def _check_removal(predicate):
         _check(int(after["epoch"]) > int(before["epoch"]), "the epoch after is not beyond that before")
 
 
+def _check_transition(predicate):
+    removed = [(bytes.fromhex(token["handle"]), bytes.fromhex(token["commitment"])) for token in predicate["removed"]]
+    roots = (bytes.fromhex(predicate[state]["tokenRoot"]) for state in ("before", "after"))
+    try:
+        check_transition(predicate["transition"], removed, *roots)
+    except Refused as refused:
+        raise Refused("MALFORMED_STATEMENT", f"the transition is not one: {refused.message}") from refused
+
+
 def _check_completion(predicate):
     completes, memory = predicate["completes"], predicate["memory"]
     first, sequence = int(completes["sequence"]), int(memory["sequence"])
@@ -292,6 +302,7 @@ def check_predicate(predicate):
     if kind != "STATE":
         _check_removal(predicate)
         _check_residuals(predicate, completing)
+        _check_transition(predicate)
     if completing:
         _check_completion(predicate)
     if kind == "SELECTION":
