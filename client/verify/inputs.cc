@@ -61,8 +61,10 @@ absl::StatusOr<std::vector<std::string>> CertificatesIn(const std::string& folde
   for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
     std::error_code ignored;
     const fs::path& path = item->path();
-    const bool is_key_sets = !key_sets.empty() && fs::equivalent(path, key_sets, ignored);
-    if (path.extension() == ".json" && !is_key_sets) paths.push_back(path.string());
+    // `expunge keys export` writes these two beside certificates.
+    const bool is_keys = path.filename() == "keys.json" || path.filename() == "jwks.json" ||
+                         (!key_sets.empty() && fs::equivalent(path, key_sets, ignored));
+    if (path.extension() == ".json" && !is_keys) paths.push_back(path.string());
   }
   if (error) return absl::UnavailableError(absl::StrCat("cannot read ", folder, ": ", error.message()));
   if (paths.empty()) return absl::InvalidArgumentError(absl::StrCat(folder, " has no certificate (*.json)"));

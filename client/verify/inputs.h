@@ -21,7 +21,8 @@ struct Paths {
   std::string old_checkpoint;
   std::string receipts;
   std::string bundle;
-  std::vector<std::string> certificates;  // files, and folders of them
+  // Files, and folders: of those, every *.json but keys.json, jwks.json and `key_sets`.
+  std::vector<std::string> certificates;
 };
 
 struct NamedBytes {

@@ -99,6 +99,15 @@ Verdict LogView::CheckOldCheckpoint(absl::string_view note) {
                          " entries of this checkpoint"));
 }
 
+std::optional<uint64_t> LogView::PlaceInCopy(absl::string_view entry) const {
+  const auto place = copy_->places.find(certificate::HashLogLeaf(entry));
+  return place == copy_->places.end() ? std::nullopt : std::optional<uint64_t>(place->second);
+}
+
+LogView::Found LogView::FoundAt(uint64_t place, absl::string_view origin, absl::string_view text) const {
+  return {Ok(text), trust_.CountsPlacesIn(origin) ? std::optional<uint64_t>(place) : std::nullopt};
+}
+
 LogView::Found LogView::FindInCopy(absl::string_view entry) const {
   if (!copy_.has_value()) {
     return {
@@ -106,11 +115,9 @@ LogView::Found LogView::FindInCopy(absl::string_view entry) const {
                                          : "there is no proof (.tlog-proof) beside it"),
         std::nullopt};
   }
-  const auto place = copy_->places.find(certificate::HashLogLeaf(entry));
-  if (place == copy_->places.end()) {
-    return {Failed("NOT_IN_LOG", "the copy of the log does not have it"), std::nullopt};
-  }
-  return {Ok(absl::StrCat("entry ", place->second, " of the copy of the log")), place->second};
+  const std::optional<uint64_t> place = PlaceInCopy(entry);
+  if (!place.has_value()) return {Failed("NOT_IN_LOG", "the copy of the log does not have it"), std::nullopt};
+  return FoundAt(*place, copy_->checkpoint.origin, absl::StrCat("entry ", *place, " of the copy of the log"));
 }
 
 LogView::Found LogView::CheckEntry(absl::string_view entry, const std::optional<std::string>& proof) {
@@ -125,13 +132,13 @@ LogView::Found LogView::CheckEntry(absl::string_view entry, const std::optional<
   }
   const bool beyond_copy = copy_.has_value() && copy_->checkpoint.origin == verified.checkpoint.origin &&
                            verified.checkpoint.tree.size > copy_->tree.size();
-  if (beyond_copy && FindInCopy(entry).index != verified.index) {
+  if (beyond_copy && PlaceInCopy(entry) != verified.index) {
     return {LeftOpen("LOG_BEHIND", "the proof is of a larger log than the copy, which may be another one"),
             std::nullopt};
   }
-  return {Ok(absl::StrCat("entry ", verified.index, " of the ", verified.checkpoint.tree.size,
-                          " that the log's checkpoint signs")),
-          verified.index};
+  return FoundAt(verified.index, verified.checkpoint.origin,
+                 absl::StrCat("entry ", verified.index, " of the ", verified.checkpoint.tree.size,
+                              " that the log's checkpoint signs"));
 }
 
 }  // namespace expunge::verify

@@ -35,7 +35,7 @@ class LogView {
 
   struct Found {
     Verdict verdict;
-    std::optional<uint64_t> index;  // only if the verdict is ok
+    std::optional<uint64_t> place;  // only if the verdict is ok, and Trust::CountsPlacesIn that log
   };
   // Whether the log has this entry, by a proof (c2sp.org/tlog-proof) or by the copy.
   [[nodiscard]] Found CheckEntry(absl::string_view entry, const std::optional<std::string>& proof);
@@ -46,6 +46,8 @@ class LogView {
                                            const std::vector<size_t>& signed_by);
   [[nodiscard]] Verdict ReadEntries(const std::string& folder, const certificate::Checkpoint& checkpoint);
   [[nodiscard]] Found FindInCopy(absl::string_view entry) const;
+  [[nodiscard]] std::optional<uint64_t> PlaceInCopy(absl::string_view entry) const;
+  [[nodiscard]] Found FoundAt(uint64_t place, absl::string_view origin, absl::string_view text) const;
 
   struct Copy {
     certificate::Checkpoint checkpoint;

@@ -79,7 +79,7 @@ Verdict Trust::CheckKey(const std::string& key_id, absl::Time issued,
 
 std::optional<Verdict> Trust::CheckCheckpoint(const certificate::Checkpoint& checkpoint,
                                               const std::vector<size_t>& signed_by) const {
-  if (!newest_.has_value()) return std::nullopt;
+  if (!newest_.has_value() || !CountsPlacesIn(checkpoint.origin)) return std::nullopt;
   KeyWindowReason reason = KeyWindowReason::kUnlistedKey;
   for (const size_t i : signed_by) {
     const std::string key_id = log_keys_[i].key().KeyId();

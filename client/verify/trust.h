@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "certificate/key_chain.h"
 #include "certificate/log/checkpoint.h"
@@ -31,6 +32,11 @@ class Trust {
   // known.
   [[nodiscard]] Verdict CheckKey(const std::string& key_id, absl::Time issued,
                                  std::optional<uint64_t> log_index) const;
+  // Whether a place in the log of this name is one that CheckKey can use: the ends of keys are places in the
+  // log of the newest name.
+  [[nodiscard]] bool CountsPlacesIn(absl::string_view origin) const {
+    return !newest_.has_value() || newest_->log_origin == origin;
+  }
   // The same of a checkpoint; nullopt: nothing speaks against it. `signed_by`: of log_keys().
   [[nodiscard]] std::optional<Verdict> CheckCheckpoint(const certificate::Checkpoint& checkpoint,
                                                        const std::vector<size_t>& signed_by) const;

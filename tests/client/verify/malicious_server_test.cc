@@ -113,6 +113,26 @@ TEST_F(MaliciousServerTest, AnHonestOneCompletesRemovalsLate) {
   EXPECT_TRUE(ClaimOf(report, "003.json", "completion").ok());
 }
 
+TEST_F(MaliciousServerTest, AnHonestOneBeginsItsLogAnewAfterARestore) {
+  Show();
+  const std::string old_proof = ReadBytes(ProofFile(4));
+  const std::string old_envelope = service_.certificates()[4].envelope;
+  WriteBytes(Path("kept"), service_.Checkpoint(5));
+  // The restored database lacks the last leaves; another name keeps the two histories apart.
+  service_.entries().resize(7);
+  service_.certificates().pop_back();
+  service_.keys().next().log_origin = "expunge.invalid/log/anew";
+  service_.keys().Seal(service_.keys().ActiveCertificateKey());
+  Show();
+  WriteBytes(ProofFile(4), old_proof);
+  WriteBytes(CertificatePath(4), old_envelope);
+  const Report report = Check();
+  EXPECT_TRUE(report.verified()) << TextReport(report);
+  Paths paths = AllOf(folder_.path());
+  paths.old_checkpoint = Path("kept");
+  EXPECT_EQ(CheckOf(Check(paths), "oldCheckpoint").reason, "ANOTHER_LOG");
+}
+
 TEST_F(MaliciousServerTest, IsVerifiedByProofsAloneToo) {
   Show();
   Paths paths = AllOf(folder_.path());
