@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -22,6 +23,10 @@ int MoveWithoutReplacing(const std::string& temporary, const std::string& path) 
   if (errno != EINVAL && errno != ENOSYS) return errno;
   if (::link(temporary.c_str(), path.c_str()) != 0) return errno;
   return ::unlink(temporary.c_str()) == 0 ? 0 : errno;
+}
+
+std::string TemporaryFor(const std::string& path) {
+  return absl::StrCat(path, ".new-", ToHex(AsView(RandomDigest()).substr(0, 8)));
 }
 
 absl::Status WriteTemporary(const std::string& temporary, absl::string_view contents) {
@@ -78,6 +83,21 @@ int WriteAt(int descriptor, uint64_t offset, absl::string_view bytes) {
   return 0;
 }
 
+absl::StatusOr<std::string> ReadWhole(const std::string& path, size_t max_bytes) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok() && errno == ENOENT) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  if (!file.ok()) return SystemError(errno, "open", path);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return SystemError(errno, "read", path);
+  const auto size = static_cast<uint64_t>(std::max<off_t>(0, info.st_size));
+  if (size > max_bytes) return SystemError(EFBIG, "read", path);
+  std::string contents(size, '\0');
+  const ssize_t got = ReadAt(file.get(), 0, contents.data(), contents.size());
+  if (got < 0) return SystemError(errno, "read", path);
+  contents.resize(static_cast<size_t>(got));
+  return contents;
+}
+
 absl::Status SyncFolder(const std::string& folder) {
   const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file.ok() || ::fsync(file.get()) != 0) return SystemError(errno, "sync the directory", folder);
@@ -85,13 +105,24 @@ absl::Status SyncFolder(const std::string& folder) {
 }
 
 absl::Status CreateDurably(const std::string& path, absl::string_view contents) {
-  const std::string temporary = absl::StrCat(path, ".new-", ToHex(AsView(RandomDigest()).substr(0, 8)));
+  const std::string temporary = TemporaryFor(path);
   absl::Status status = WriteTemporary(temporary, contents);
   if (status.ok()) {
     const int error = MoveWithoutReplacing(temporary, path);
     if (error == 0) return SyncFolder(FolderOf(path));
     status = error == EEXIST ? absl::AlreadyExistsError(absl::StrCat(path, " exists"))
                              : SystemError(error, "make", path);
+  }
+  ::unlink(temporary.c_str());
+  return status;
+}
+
+absl::Status ReplaceDurably(const std::string& path, absl::string_view contents) {
+  const std::string temporary = TemporaryFor(path);
+  absl::Status status = WriteTemporary(temporary, contents);
+  if (status.ok()) {
+    if (::rename(temporary.c_str(), path.c_str()) == 0) return SyncFolder(FolderOf(path));
+    status = SystemError(errno, "replace", path);
   }
   ::unlink(temporary.c_str());
   return status;

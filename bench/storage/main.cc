@@ -76,7 +76,8 @@ class Bench {
   Bench(std::string directory, Arguments arguments)
       : directory_(std::move(directory)),
         arguments_(std::move(arguments)),
-        key_(certificate::SigningKey::Generate()) {}
+        keys_{certificate::SignerOf(certificate::SigningKey::Generate()),
+              certificate::SignerOf(certificate::SigningKey::Generate())} {}
 
   absl::Status Run() {
     EXPUNGE_RETURN_IF_ERROR(Open());
@@ -154,7 +155,7 @@ class Bench {
     store_ = store.get();
     core::ServiceOptions options;
     options.recover_by_solving = false;
-    EXPUNGE_ASSIGN_OR_RETURN(service_, core::Service::Open(std::move(store), key_, SystemClock(), options));
+    EXPUNGE_ASSIGN_OR_RETURN(service_, core::Service::Open(std::move(store), keys_, SystemClock(), options));
     return absl::OkStatus();
   }
 
@@ -318,7 +319,7 @@ class Bench {
 
   const std::string directory_;
   const Arguments arguments_;
-  const certificate::SigningKey key_;
+  const core::SigningKeys keys_;
   std::mt19937_64 random_{1};
   std::unique_ptr<core::Service> service_;
   storage::SealedStore* store_ = nullptr;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "certificate/envelope.h"
+#include "certificate/log/leaf.h"
 #include "server/core/build_info.h"
 #include "server/core/config.h"
 #include "server/core/configuration.h"
@@ -115,11 +116,22 @@ v1::Certificate DescribeRecord(const Tenant& tenant, uint64_t number,
   return certificate;
 }
 
-v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
-                           const storage::v1::CertificateRecord& record) {
+absl::Status SealInto(const Context& context, const storage::v1::CertificateRecord& record,
+                      v1::Certificate* certificate) {
+  certificate->set_envelope(certificate::MakeEnvelope(record.payload(), record.key_id(), record.signature()));
+  EXPUNGE_ASSIGN_OR_RETURN(*certificate->mutable_log_proof(), context.log->Proof(record.log_index()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Certificate> SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
+                                           const storage::v1::CertificateRecord& record) {
   v1::Certificate certificate = DescribeRecord(tenant, number, record);
-  certificate.set_envelope(certificate::Seal(record.payload(), context.key));
+  EXPUNGE_RETURN_IF_ERROR(SealInto(context, record, &certificate));
   return certificate;
+}
+
+absl::StatusOr<std::string> LeafOf(const storage::v1::CertificateRecord& record) {
+  return certificate::MakeLogLeaf(record.payload(), record.signature(), record.key_id());
 }
 
 absl::StatusOr<storage::v1::CertificateRecord> LoadCertificateRecord(const Context& context,
@@ -156,6 +168,7 @@ absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant, v1::C
   }
   EXPUNGE_ASSIGN_OR_RETURN(v1::Certificate stored, LoadCertificate(context, tenant, name.number));
   certificate->set_envelope(std::move(*stored.mutable_envelope()));
+  certificate->set_log_proof(std::move(*stored.mutable_log_proof()));
   return absl::OkStatus();
 }
 

@@ -1,7 +1,8 @@
 // From a change to its certificate, and from the stored record to what is sent.
 //
-// The exact payload bytes are in the batch that makes the change durable; the envelope is made from them when
-// it is needed. Ed25519 has no randomness, so it is the same every time.
+// The exact payload bytes and their signature are in the batch that makes the change durable; the envelope is
+// made from them when it is needed, so it is the same every time, also when the key has retired since. The
+// proof is of the newest log, and so another one later.
 #ifndef EXPUNGE_SERVER_CORE_CERTIFICATES_H_
 #define EXPUNGE_SERVER_CORE_CERTIFICATES_H_
 
@@ -56,9 +57,16 @@ struct CertificateOccasion {
 // Without the envelope.
 [[nodiscard]] v1::Certificate DescribeRecord(const Tenant& tenant, uint64_t number,
                                              const storage::v1::CertificateRecord& record);
-// With it.
-[[nodiscard]] v1::Certificate SealRecord(const Context& context, const Tenant& tenant, uint64_t number,
-                                         const storage::v1::CertificateRecord& record);
+// Its envelope and its proof of inclusion in the log. Returns: errors of the signer of checkpoints.
+[[nodiscard]] absl::Status SealInto(const Context& context, const storage::v1::CertificateRecord& record,
+                                    v1::Certificate* certificate);
+// With both.
+[[nodiscard]] absl::StatusOr<v1::Certificate> SealRecord(const Context& context, const Tenant& tenant,
+                                                         uint64_t number,
+                                                         const storage::v1::CertificateRecord& record);
+
+// Its leaf in the log. Returns: InvalidArgument unless it is signed.
+[[nodiscard]] absl::StatusOr<std::string> LeafOf(const storage::v1::CertificateRecord& record);
 
 // The stored record, released or not. Returns: kStorageCorrupt; errors of the store.
 [[nodiscard]] absl::StatusOr<storage::v1::CertificateRecord> LoadCertificateRecord(const Context& context,
@@ -69,7 +77,7 @@ struct CertificateOccasion {
 [[nodiscard]] absl::StatusOr<v1::Certificate> LoadCertificate(const Context& context, const Tenant& tenant,
                                                               uint64_t number);
 
-// Puts the envelope into a certificate of a remembered answer, which has none.
+// Puts envelope and proof into a certificate of a remembered answer, which has none.
 [[nodiscard]] absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant,
                                            v1::Certificate* certificate);
 

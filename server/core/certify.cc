@@ -52,7 +52,7 @@ absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v
   *response.mutable_certificate() =
       change.Issue(*present, present->summary(), {certificate::Kind::kState, {}, {}, request.nonce()});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
-  change.Seal(response.mutable_certificate());
+  EXPUNGE_RETURN_IF_ERROR(change.Seal(response.mutable_certificate()));
   return response;
 }
 

@@ -95,7 +95,6 @@ void Change::Remove(const Snapshot& before) {
 
 v1::Certificate Change::AddCertificate(storage::v1::CertificateRecord record, Chain* chain) {
   record.set_sequence(chain->next_sequence);
-  record.set_key_id(context_.key_id);
   *chain = {chain->next_sequence + 1, Sha256(record.payload())};
   const uint64_t number = next_certificate_++;
   v1::Certificate certificate = DescribeRecord(tenant_, number, record);
@@ -147,6 +146,7 @@ absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRec
   record.set_stage(v1::ERASURE_STAGE_PHYSICALLY_PURGED);
   record.set_completes(number);
   record.clear_request();
+  record.clear_signature();
   record.set_payload(*payload);
   AddCertificate(std::move(record), &chain);
   return absl::OkStatus();
@@ -243,6 +243,29 @@ absl::Status Change::SealMemories() {
     EXPUNGE_RETURN_IF_ERROR(context_.store->Put(Table::kStates, AsView(identity.pseudonym), key,
                                                 EncodeState(*snapshot->second), &transaction_));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Change::SignCertificates(TransparencyLog::Turn* turn) {
+  const std::shared_ptr<const certificate::Signer> signer = context_.keys->certificate();
+  for (auto& [number, record] : certificates_) {
+    if (record.signature().empty()) {
+      EXPUNGE_ASSIGN_OR_RETURN(std::string signature, signer->Sign(certificate::PreAuthEncoding(
+                                                          certificate::kPayloadType, record.payload())));
+      record.set_signature(std::move(signature));
+      record.set_key_id(signer->KeyId());
+      record.set_log_index(turn->next_index());
+    }
+    if (record.log_index() != turn->next_index()) {
+      return MakeError(Reason::kInternal, "",
+                       "a certificate has another place in the log; nothing was changed");
+    }
+    EXPUNGE_ASSIGN_OR_RETURN(std::string leaf, LeafOf(record));
+    turn->Add(std::move(leaf));
+  }
+  EXPUNGE_RETURN_IF_ERROR(turn->Put(&transaction_));
+  if (!CopiesLedger()) return absl::OkStatus();
+  ledger_.records.insert(ledger_.records.end(), turn->records().begin(), turn->records().end());
   return absl::OkStatus();
 }
 
@@ -346,6 +369,12 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(TakeKeys());
   EXPUNGE_RETURN_IF_ERROR(SealTokens());
   EXPUNGE_RETURN_IF_ERROR(SealMemories());
+  // The order of the log is that of the batches, and of the ledger's copy.
+  std::optional<TransparencyLog::Turn> turn;
+  if (!certificates_.empty()) {
+    turn.emplace(*context_.log);
+    EXPUNGE_RETURN_IF_ERROR(SignCertificates(&*turn));
+  }
   EXPUNGE_RETURN_IF_ERROR(SealTenant());
   EXPUNGE_RETURN_IF_ERROR(SealLedger());
   EXPUNGE_RETURN_IF_ERROR(SealAnswers(answer, memory_pseudonym));
@@ -353,6 +382,7 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   bool durable = false;
   absl::Status committed = context_.store->Commit(std::move(transaction_), destroyed_, &durable);
   if (!durable) return committed;
+  if (turn.has_value()) turn->Keep();
   Publish();
   for (const auto& [first, erasure] : erasures_) {
     if (erasure.purged()) {
@@ -363,15 +393,17 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   }
   EXPUNGE_RETURN_IF_ERROR(committed);
   EXPUNGE_RETURN_IF_ERROR(CopyLedger());
+  turn.reset();
+  if (!certificates_.empty()) EXPUNGE_RETURN_IF_ERROR(context_.log->CopyCheckpoint());
   tenant_.Release();
   context_.releases->Raise();
   CrashPoint("commit.released");
   return absl::OkStatus();
 }
 
-void Change::Seal(v1::Certificate* certificate) const {
-  const absl::StatusOr<CertificateName> name = ParseCertificateName(certificate->name(), "name");
-  certificate->set_envelope(certificate::Seal(certificates_.at(name.value().number).payload(), context_.key));
+absl::Status Change::Seal(v1::Certificate* certificate) const {
+  EXPUNGE_ASSIGN_OR_RETURN(const CertificateName name, ParseCertificateName(certificate->name(), "name"));
+  return SealInto(context_, certificates_.at(name.number), certificate);
 }
 
 absl::Status CheckWritable(const Context& context) {

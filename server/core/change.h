@@ -59,19 +59,20 @@ class Change {
   // The memory's state as it is, under another number. REQUIRES: the same tokens.
   void Renumber(const Snapshot& renumbered);
 
-  // Writes the batch, with `answer` for the request id if there is one; makes the change visible; destroys
-  // the keys of what is gone; and releases the certificates.
-  // `memory_pseudonym`: what the request's record keeps for retries of Add; else empty.
-  // Cost: one fsync, and a second one if anything was erased; one for the ledger's copy, if there is one and
-  // a certificate was issued; one more when the pool of keys has run out.
-  // Returns: kStorageFailed; kInternal if a payload would not verify. After an error in destroying keys, or
-  // of the ledger's copy, the change is durable, and its certificates are withheld until a restart has
-  // finished it.
+  // Signs the certificates; writes the batch, with their leaves in the log, and `answer` for the request id
+  // if there is one; makes the change visible; destroys the keys of what is gone; and releases the
+  // certificates. `memory_pseudonym`: what the request's record keeps for retries of Add; else empty. Cost:
+  // one fsync, and a second one if anything was erased; one for the ledger's copy and two for that of the
+  // checkpoint, if there are any and a certificate was issued; one more when the pool of keys has run out.
+  // Returns: kStorageFailed; kInternal if a payload would not verify; errors of the signer, before anything
+  // was written. After an error in destroying keys, or of a copy, the change is durable, and its certificates
+  // are withheld until a restart has finished it.
   [[nodiscard]] absl::Status Commit(const google::protobuf::Message& answer,
                                     absl::string_view memory_pseudonym = "");
 
-  // Puts the envelope into a certificate that Issue returned. REQUIRES: Commit returned OK.
-  void Seal(v1::Certificate* certificate) const;
+  // Puts envelope and log proof into a certificate that Issue returned. REQUIRES: Commit returned OK.
+  // Returns: errors of the signer of checkpoints; the change is durable, and a retry gets the proof.
+  [[nodiscard]] absl::Status Seal(v1::Certificate* certificate) const;
 
  private:
   struct TokenChange {
@@ -88,6 +89,7 @@ class Change {
   [[nodiscard]] absl::Status TakeKeys();
   [[nodiscard]] absl::Status SealTokens();
   [[nodiscard]] absl::Status SealMemories();
+  [[nodiscard]] absl::Status SignCertificates(TransparencyLog::Turn* turn);
   [[nodiscard]] absl::Status SealTenant();
   [[nodiscard]] absl::Status SealLedger();
   [[nodiscard]] absl::Status SealAnswers(const google::protobuf::Message& answer,
@@ -100,6 +102,7 @@ class Change {
     return context_.ledger_copy != nullptr && !certificates_.empty();
   }
   [[nodiscard]] absl::Status CopyLedger();
+  // What follows once the batch is written, but for the keys.
   void Publish();
   [[nodiscard]] storage::KeyName TenantKeyName() const { return {storage::kMasterSlot, tenant_.key_slot()}; }
 

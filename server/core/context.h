@@ -8,37 +8,37 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "certificate/signing_key.h"
+#include "server/core/keys.h"
 #include "server/core/live_solvers.h"
 #include "server/core/pending_erasures.h"
 #include "server/core/release_signal.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
+#include "server/core/transparency_log.h"
 #include "storage/ledger_copy.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::core {
 
-// Threads: any number at once; `tenants` and `solvers` have their own locks, the rest does not change after
-// start-up.
+// Threads: any number at once; what changes after start-up has its own locks.
 struct Context {
-  Context(std::unique_ptr<storage::SealedStore> opened_store, certificate::SigningKey signing_key,
-          Clock time_source, const ServiceOptions& service_options)
+  Context(std::unique_ptr<storage::SealedStore> opened_store, SigningKeys signing_keys, Clock time_source,
+          const ServiceOptions& service_options)
       : store(std::move(opened_store)),
-        key(std::move(signing_key)),
-        key_id(key.Public().KeyId()),
+        keys(std::make_unique<KeyRing>(std::move(signing_keys))),
         clock(std::move(time_source)),
         options(service_options),
         solvers(std::make_unique<LiveSolvers>(options.max_live_solver_bytes)) {}
 
   const std::unique_ptr<storage::SealedStore> store;
-  const certificate::SigningKey key;
-  const std::string key_id;
+  const std::unique_ptr<KeyRing> keys;
   const Clock clock;
   const ServiceOptions options;
   const std::unique_ptr<LiveSolvers> solvers;
   Digest secret{};  // the key of handles and pseudonyms (handles.h)
   TenantRegistry tenants;
+  // Null until start-up has opened it.
+  std::unique_ptr<TransparencyLog> log;
   // Where the deletion ledger is copied to; null: nowhere.
   std::unique_ptr<storage::LedgerCopy> ledger_copy;
   // Raised when certificates are released.

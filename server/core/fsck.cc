@@ -102,7 +102,7 @@ void CheckMeta(FsckWalk* walk) {
       walk->Advance(1);
       return;
     }
-    for (const absl::string_view known : {kSecretKey, kSigningKeyPrefix, kTenantPrefix}) {
+    for (const absl::string_view known : {kSecretKey, kSigningKeyPrefix, kTenantPrefix, kLogKey}) {
       if (absl::StartsWith(key, known)) return;
     }
     walk->AddProblem(Table::kMeta, key, "a record that nobody knows");
@@ -114,6 +114,7 @@ FsckReport Fsck(storage::SealedStore& store, const FsckOptions& options) {
   FsckWalk walk(store, options);
   CheckVault(&walk);
   CheckMeta(&walk);
+  CheckLog(&walk);
   CheckMemories(&walk);
   CheckCertificates(&walk);
   CheckErasuresAndRequests(&walk);

@@ -69,6 +69,14 @@ void CheckFirstStage(FsckWalk* walk, absl::string_view key, const storage::v1::C
   walk->AddProblem(Table::kCertificates, key, "it completes a certificate that is not there, or another");
 }
 
+// Its leaf is in the log, in its place.
+void CheckLogged(FsckWalk* walk, absl::string_view key, const storage::v1::CertificateRecord& record) {
+  const absl::StatusOr<std::string> leaf = LeafOf(record);
+  const auto logged = walk->leaves.find(record.log_index());
+  if (leaf.ok() && logged != walk->leaves.end() && logged->second == Sha256(*leaf)) return;
+  walk->AddProblem(Table::kCertificates, key, "it is not in the log in its place");
+}
+
 void CheckCertificate(FsckWalk* walk, absl::string_view key, const OpenRecord& opened, TenantFacts* tenant,
                       Chains* chains) {
   storage::v1::CertificateRecord record;
@@ -79,6 +87,7 @@ void CheckCertificate(FsckWalk* walk, absl::string_view key, const OpenRecord& o
   if (!walk->signing_keys.contains(record.key_id())) {
     walk->AddProblem(Table::kCertificates, key, "it names a signing key that is not there");
   }
+  CheckLogged(walk, key, record);
   const auto payload = certificate::ReadPayload(record.payload());
   if (!payload.ok()) {
     walk->AddProblem(Table::kCertificates, key,

@@ -47,6 +47,9 @@ FsckProblem ProblemAt(Table table, absl::string_view key) {
         problem.record = ToHex(rest);
       }
       break;
+    case Table::kLog:
+      problem.record = ToHex(key);
+      break;
     case Table::kRequests:
       problem.tenant = ToHex(first);
       problem.record = ToHex(rest);

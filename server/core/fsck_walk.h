@@ -74,6 +74,7 @@ class FsckWalk {
   // What has been learned.
   std::optional<Digest> secret;
   std::set<std::string> signing_keys;           // ids
+  std::map<uint64_t, Digest> leaves;            // of the log: SHA-256, by their places
   std::map<std::string, TenantFacts> tenants;   // by handle
   std::map<std::string, MemoryFacts> memories;  // by pseudonym; also those whose record is damaged
   // The commitment of every token that could be read, by its key in kTokens; and of all of them.
@@ -91,6 +92,7 @@ class FsckWalk {
 
 // The parts, in this order.
 void CheckMeta(FsckWalk* walk);
+void CheckLog(FsckWalk* walk);
 void CheckMemories(FsckWalk* walk);
 void CheckCertificates(FsckWalk* walk);
 void CheckErasuresAndRequests(FsckWalk* walk);

@@ -47,10 +47,14 @@ std::string TokenKey(const Digest& memory_pseudonym, const Digest& token_handle)
   return absl::StrCat(AsView(memory_pseudonym), AsView(token_handle));
 }
 
-std::string CertificateKey(const Digest& tenant_handle, uint64_t number) {
-  std::string key = ToBytes(tenant_handle);
-  for (size_t i = kNumberBytes; i-- > 0;) key.push_back(static_cast<char>(number >> (8 * i) & 0xff));
+std::string LogKey(uint64_t index) {
+  std::string key;
+  for (size_t i = kNumberBytes; i-- > 0;) key.push_back(static_cast<char>(index >> (8 * i) & 0xff));
   return key;
+}
+
+std::string CertificateKey(const Digest& tenant_handle, uint64_t number) {
+  return ToBytes(tenant_handle) + LogKey(number);
 }
 
 uint64_t CertificateNumber(absl::string_view key) {

@@ -14,6 +14,7 @@ namespace expunge::core {
 inline constexpr absl::string_view kSecretKey = "secret";
 inline constexpr absl::string_view kSigningKeyPrefix = "key/";
 inline constexpr absl::string_view kTenantPrefix = "tenant/";
+inline constexpr absl::string_view kLogKey = "log";
 
 [[nodiscard]] Digest TenantHandle(const Digest& secret, absl::string_view tenant);
 // Also the pseudonym of the request in certificates.
@@ -32,12 +33,15 @@ inline constexpr absl::string_view kTenantPrefix = "tenant/";
 [[nodiscard]] std::string TokenKey(const Digest& memory_pseudonym, const Digest& token_handle);
 // The number is big-endian: the order of the keys is that of the numbers.
 [[nodiscard]] std::string CertificateKey(const Digest& tenant_handle, uint64_t number);
-// The number at the end of such a key. REQUIRES: CertificateKey made it.
+// The number at the end of such a key. REQUIRES: it has 8 bytes.
 [[nodiscard]] uint64_t CertificateNumber(absl::string_view key);
 // The place of an erasure in the deletion ledger, after its first certificate.
 [[nodiscard]] inline std::string ErasureKey(const Digest& tenant_handle, uint64_t first_certificate) {
   return CertificateKey(tenant_handle, first_certificate);
 }
+// The place of a leaf in the log, big-endian; and the place in such a key.
+[[nodiscard]] std::string LogKey(uint64_t index);
+[[nodiscard]] inline uint64_t LogIndex(absl::string_view key) { return CertificateNumber(key); }
 [[nodiscard]] std::string RequestKey(const Digest& tenant_handle, const Digest& request_handle);
 
 }  // namespace expunge::core

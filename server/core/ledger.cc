@@ -2,7 +2,7 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -30,12 +30,18 @@ struct Latest {
   uint64_t number = 0;
   Digest sealed_sha256{};
 };
-using LatestByTenant = std::map<Digest, Latest>;
 
-void NoteLatest(const LedgerEntry& entry, LatestByTenant* latest) {
+// How far the copy goes.
+struct EndOfCopy {
+  std::map<Digest, Latest> tenants;
+  uint64_t leaves = 0;  // of the log
+};
+
+void NoteLatest(const LedgerEntry& entry, EndOfCopy* end) {
   for (const LedgerRecord& record : entry.records) {
+    if (record.table == Table::kLog) end->leaves = LogIndex(record.key) + 1;
     if (record.table != Table::kCertificates) continue;
-    (*latest)[entry.tenant] = {CertificateNumber(record.key), Sha256(record.value)};
+    end->tenants[entry.tenant] = {CertificateNumber(record.key), Sha256(record.value)};
   }
 }
 
@@ -48,8 +54,9 @@ absl::Status Ahead() {
 }
 
 // The copy may lack the last changes, but must not report any that the database doesn't have.
-absl::Status CheckNotAhead(const Context& context, const LatestByTenant& latest) {
-  for (const auto& [tenant, last] : latest) {
+absl::Status CheckNotAhead(const Context& context, const EndOfCopy& end) {
+  if (end.leaves > context.log->size()) return Ahead();
+  for (const auto& [tenant, last] : end.tenants) {
     const auto sealed =
         context.store->database().Get(Table::kCertificates, CertificateKey(tenant, last.number));
     if (absl::IsNotFound(sealed.status())) return Ahead();
@@ -91,6 +98,7 @@ absl::StatusOr<ErasuresByCertificate> ReadErasures(const storage::SealedStore& s
 struct Part {
   LedgerEntry entry;
   std::string change;  // the same for all certificates of one; empty: it has no other
+  uint64_t leaf = 0;
 };
 
 absl::StatusOr<Part> PartOf(const storage::SealedStore& store, const storage::Store& database,
@@ -99,7 +107,8 @@ absl::StatusOr<Part> PartOf(const storage::SealedStore& store, const storage::St
   EXPUNGE_ASSIGN_OR_RETURN(const auto opened, store.OpenValue(Table::kCertificates, key, value));
   storage::v1::CertificateRecord certificate;
   if (!ParseRecord(opened, &certificate)) return Unreadable();
-  Part part{{tenant, {{Table::kCertificates, std::string(key), std::string(value)}}}, ""};
+  Part part{
+      {tenant, {{Table::kCertificates, std::string(key), std::string(value)}}}, "", certificate.log_index()};
   LedgerEntry& entry = part.entry;
   const uint64_t number = certificate.completes() > 0 ? certificate.completes() : CertificateNumber(key);
   const auto erasure = erasures.find(number);
@@ -126,6 +135,38 @@ const std::string& PublicName() {
   return name;
 }
 
+using EntriesByLeaf = std::map<uint64_t, LedgerEntry>;  // by the first
+
+// Those of one tenant, from its certificate `first` on; and the leaves that they have.
+absl::Status AddEntriesOf(const storage::SealedStore& store, const storage::Store& database,
+                          const Digest& tenant, uint64_t first, EntriesByLeaf* entries,
+                          std::set<uint64_t>* covered) {
+  EXPUNGE_ASSIGN_OR_RETURN(const ErasuresByCertificate erasures, ReadErasures(store, database, tenant));
+  std::string last_change;
+  LedgerEntry* last = nullptr;
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, absl::string_view value) {
+    absl::StatusOr<Part> part = PartOf(store, database, tenant, erasures, key, value);
+    outcome = part.status();
+    if (!outcome.ok()) return false;
+    const absl::StatusOr<std::string> leaf = database.Get(Table::kLog, LogKey(part->leaf));
+    outcome = leaf.status();
+    if (!outcome.ok()) return false;
+    if (!part->change.empty() && part->change == last_change) {
+      last->records.push_back(std::move(part->entry.records.front()));
+    } else {
+      last = &((*entries)[part->leaf] = std::move(part->entry));
+    }
+    last->records.push_back({Table::kLog, LogKey(part->leaf), *leaf});
+    covered->insert(part->leaf);
+    last_change = std::move(part->change);
+    return true;
+  };
+  EXPUNGE_RETURN_IF_ERROR(
+      database.Scan(Table::kCertificates, AsView(tenant), CertificateKey(tenant, first), visit));
+  return outcome;
+}
+
 }  // namespace
 
 LedgerRecord LostRequest(std::string key) {
@@ -139,46 +180,43 @@ bool IsLostRequest(const LedgerRecord& record) {
 }
 
 absl::StatusOr<std::vector<LedgerEntry>> LedgerSince(const storage::SealedStore& store,
-                                                     const storage::Store& database, const Digest& tenant,
-                                                     uint64_t first) {
-  EXPUNGE_ASSIGN_OR_RETURN(const ErasuresByCertificate erasures, ReadErasures(store, database, tenant));
-  std::vector<LedgerEntry> entries;
-  std::string last_change;
-  absl::Status outcome;
+                                                     const storage::Store& database,
+                                                     const LedgerPlace& place) {
+  EntriesByLeaf entries;
+  std::set<uint64_t> covered;
+  for (const auto& [tenant, first] : place.next_certificates) {
+    EXPUNGE_RETURN_IF_ERROR(AddEntriesOf(store, database, tenant, first, &entries, &covered));
+  }
+  // What is of no tenant that is known.
   const auto visit = [&](absl::string_view key, absl::string_view value) {
-    absl::StatusOr<Part> part = PartOf(store, database, tenant, erasures, key, value);
-    outcome = part.status();
-    if (!outcome.ok()) return false;
-    if (!part->change.empty() && part->change == last_change) {
-      entries.back().records.push_back(std::move(part->entry.records.front()));
-    } else {
-      entries.push_back(std::move(part->entry));
-    }
-    last_change = std::move(part->change);
+    if (covered.contains(LogIndex(key))) return true;
+    entries[LogIndex(key)] = {Digest{}, {{Table::kLog, std::string(key), std::string(value)}}};
     return true;
   };
-  EXPUNGE_RETURN_IF_ERROR(
-      database.Scan(Table::kCertificates, AsView(tenant), CertificateKey(tenant, first), visit));
-  EXPUNGE_RETURN_IF_ERROR(outcome);
-  return entries;
+  EXPUNGE_RETURN_IF_ERROR(database.Scan(Table::kLog, "", LogKey(place.next_leaf), visit));
+  std::vector<LedgerEntry> ordered;
+  ordered.reserve(entries.size());
+  for (auto& [leaf, entry] : entries) ordered.push_back(std::move(entry));
+  return ordered;
 }
 
 absl::Status OpenLedgerCopy(Context* context) {
   if (context->options.ledger_copy_file.empty()) return absl::OkStatus();
-  LatestByTenant latest;
+  EndOfCopy end;
   EXPUNGE_ASSIGN_OR_RETURN(
       auto copy, storage::LedgerCopy::Open(context->options.ledger_copy_file, LedgerOwner(context->secret),
-                                           [&latest](const LedgerEntry& entry) {
-                                             NoteLatest(entry, &latest);
+                                           [&end](const LedgerEntry& entry) {
+                                             NoteLatest(entry, &end);
                                              return true;
                                            }));
-  EXPUNGE_RETURN_IF_ERROR(CheckNotAhead(*context, latest));
-  for (Tenant* tenant : context->tenants.All()) {
-    EXPUNGE_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> missing,
-                             LedgerSince(*context->store, context->store->database(), tenant->handle(),
-                                         latest[tenant->handle()].number + 1));
-    for (const LedgerEntry& entry : missing) EXPUNGE_RETURN_IF_ERROR(copy->Append(entry));
+  EXPUNGE_RETURN_IF_ERROR(CheckNotAhead(*context, end));
+  LedgerPlace place{{}, end.leaves};
+  for (const Tenant* tenant : context->tenants.All()) {
+    place.next_certificates[tenant->handle()] = end.tenants[tenant->handle()].number + 1;
   }
+  EXPUNGE_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> missing,
+                           LedgerSince(*context->store, context->store->database(), place));
+  for (const LedgerEntry& entry : missing) EXPUNGE_RETURN_IF_ERROR(copy->Append(entry));
   context->ledger_copy = std::move(copy);
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #define EXPUNGE_SERVER_CORE_LEDGER_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,19 @@ namespace expunge::core {
 // another file belongs to it; as LedgerCopy::Open and Append.
 [[nodiscard]] absl::Status OpenLedgerCopy(Context* context);
 
-// What `database` has of the ledger of one tenant, from its certificate `first` on: one entry a change, as
-// changes made them. `store` has the keys; its own database may be another one.
-// Returns: kStorageCorrupt; errors of the store.
+// A place in the ledger.
+struct LedgerPlace {
+  // By the tenant's handle: the number of the certificate that comes next.
+  std::map<Digest, uint64_t> next_certificates;
+  uint64_t next_leaf = 0;  // of the log
+};
+
+// What `database` has of the ledger from `place` on: one entry a change, as changes made them, in the order
+// of the log. Of tenants that `place` does not name there are the leaves alone, in entries of the tenant 0.
+// `store` has the keys; its own database may be another one. Returns: kStorageCorrupt; errors of the store.
 [[nodiscard]] absl::StatusOr<std::vector<storage::LedgerEntry>> LedgerSince(const storage::SealedStore& store,
                                                                             const storage::Store& database,
-                                                                            const Digest& tenant,
-                                                                            uint64_t first);
+                                                                            const LedgerPlace& place);
 
 }  // namespace expunge::core
 

@@ -127,7 +127,7 @@ absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const Context& context,
       *before, empty->summary(),
       {certificate::Kind::kMemoryDeletion, RemovedTokens(*before, all_places), request.basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
-  change.Seal(response.mutable_certificate());
+  EXPUNGE_RETURN_IF_ERROR(change.Seal(response.mutable_certificate()));
   return response;
 }
 

@@ -12,6 +12,7 @@
 #include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "server/core/certificates.h"
 #include "server/core/handles.h"
 #include "server/core/ledger.h"
 #include "server/core/load.h"
@@ -66,24 +67,24 @@ absl::Status LoadSecret(Context* context, LiveKeys* live) {
   return absl::OkStatus();
 }
 
-// One key signs everything, so that every envelope can be made again.
 absl::Status CheckSigningKey(const Context& context) {
   EXPUNGE_ASSIGN_OR_RETURN(const Records keys, ReadAll(*context.store, Table::kMeta, kSigningKeyPrefix));
-  if (keys.count(context.key_id) > 0) return absl::OkStatus();
+  if (keys.count(context.keys->certificate()->KeyId()) > 0) return absl::OkStatus();
   if (!keys.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("the signing key is ", context.key_id,
-                                                      ", but the certificates of this data directory were "
-                                                      "signed with ",
-                                                      keys.begin()->first,
-                                                      ": give the key file that belongs to it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the signing key is ", context.keys->certificate()->KeyId(),
+                     ", but the certificates of this data directory were "
+                     "signed with ",
+                     keys.begin()->first, ": give the key file that belongs to it"));
   }
   storage::v1::SigningKeyRecord record;
-  record.set_key_id(context.key_id);
-  record.set_public_key_pem(context.key.Public().ToPem());
+  const certificate::PublicKey& key = context.keys->certificate()->Public();
+  record.set_key_id(key.KeyId());
+  record.set_public_key_pem(key.ToPem());
   record.set_create_time_unix_nanos(absl::ToUnixNanos(context.clock()));
   storage::Transaction transaction;
-  EXPUNGE_RETURN_IF_ERROR(context.store->Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, context.key_id),
-                                             {}, record, &transaction));
+  EXPUNGE_RETURN_IF_ERROR(context.store->Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, key.KeyId()), {},
+                                             record, &transaction));
   bool durable = false;
   return context.store->Commit(std::move(transaction), {}, &durable);
 }
@@ -175,7 +176,13 @@ absl::Status CountCertificate(const Context& context, absl::string_view key,
   ++certificates.count;
   storage::v1::CertificateRecord record;
   if (!ParseRecord(opened, &record)) return Corrupt("a certificate's record is unreadable");
-  if (record.key_id() != context.key_id) return Corrupt("a certificate names another signing key");
+  const absl::StatusOr<std::string> leaf = LeafOf(record);
+  const absl::StatusOr<std::string> logged = record.log_index() < context.log->size()
+                                                 ? context.log->Leaf(record.log_index())
+                                                 : absl::NotFoundError("");
+  if (!leaf.ok() || !logged.ok() || *leaf != *logged) {
+    return Corrupt("a certificate is not in the log in its place");
+  }
   certificates.last_payloads[record.memory_pseudonym()] = Sha256(record.payload());
   return absl::OkStatus();
 }
@@ -250,6 +257,9 @@ absl::Status LoadErasures(const Context& context) {
 absl::Status Recover(Context* context) {
   LiveKeys live;
   EXPUNGE_RETURN_IF_ERROR(LoadSecret(context, &live));
+  EXPUNGE_ASSIGN_OR_RETURN(
+      context->log, TransparencyLog::Open(context->store.get(), context->options.log,
+                                          [keys = context->keys.get()] { return keys->checkpoint(); }));
   EXPUNGE_RETURN_IF_ERROR(CheckSigningKey(*context));
   EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context, &live));
   EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));

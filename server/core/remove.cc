@@ -130,7 +130,7 @@ absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1
       *before, after->summary(),
       {certificate::Kind::kDeletion, RemovedTokens(*before, removal.places), request.basis(), ""});
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
-  change.Seal(response.mutable_certificate());
+  EXPUNGE_RETURN_IF_ERROR(change.Seal(response.mutable_certificate()));
   return response;
 }
 
@@ -169,7 +169,9 @@ absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1:
                       request.basis(), "", response.deleted_count(), removals.size()});
   }
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
-  for (v1::Certificate& certificate : *response.mutable_certificates()) change.Seal(&certificate);
+  for (v1::Certificate& certificate : *response.mutable_certificates()) {
+    EXPUNGE_RETURN_IF_ERROR(change.Seal(&certificate));
+  }
   return response;
 }
 

@@ -15,6 +15,7 @@
 #include "base/fault_point.h"
 #include "base/status_macros.h"
 #include "expunge/v1/unlearning_service.pb.h"
+#include "server/core/certificates.h"
 #include "server/core/change.h"
 #include "server/core/handles.h"
 #include "server/core/ledger.h"
@@ -34,6 +35,49 @@ struct Reported {
   std::map<uint64_t, storage::v1::ErasureRecord> erasures;
   std::map<std::string, storage::v1::RequestRecord> answers;  // by the request's handle
 };
+
+absl::Status Contradiction() {
+  return MakeError(
+      Reason::kStorageCorrupt, "",
+      "the deletion ledger and the log of certificates contradict each other: it is damaged, or not of "
+      "this history");
+}
+
+// The leaves of an entry that the log lacks. Those that it has must be the same.
+absl::StatusOr<std::map<uint64_t, std::string>> NewLeaves(const Context& context,
+                                                          const storage::LedgerEntry& entry) {
+  std::map<uint64_t, std::string> leaves;
+  for (const LedgerRecord& record : entry.records) {
+    if (record.table != Table::kLog) continue;
+    EXPUNGE_ASSIGN_OR_RETURN(const auto opened,
+                             context.store->OpenValue(record.table, record.key, record.value));
+    const std::string leaf(AsView(opened.bytes));
+    const uint64_t index = LogIndex(record.key);
+    if (index >= context.log->size()) {
+      leaves[index] = leaf;
+      continue;
+    }
+    EXPUNGE_ASSIGN_OR_RETURN(const std::string present, context.log->Leaf(index));
+    if (present != leaf) return Contradiction();
+  }
+  if (leaves.empty() || leaves.begin()->first == context.log->size()) return leaves;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the deletion ledger goes on with leaf ", leaves.begin()->first, " of the log, but leaf ",
+      context.log->size(),
+      " is not known: deletions in between are missing; find a ledger that reaches back to the backup, "
+      "or a newer backup"));
+}
+
+// That the certificates have the leaves that were reported with them.
+absl::Status CheckLeaves(const Reported& reported, const std::map<uint64_t, std::string>& leaves) {
+  if (leaves.size() != reported.certificates.size()) return Contradiction();
+  for (const auto& [number, record] : reported.certificates) {
+    const auto found = leaves.find(record.log_index());
+    const absl::StatusOr<std::string> leaf = LeafOf(record);
+    if (!leaf.ok() || found == leaves.end() || found->second != *leaf) return Contradiction();
+  }
+  return absl::OkStatus();
+}
 
 absl::Status OpenRecord(const storage::SealedStore& store, const LedgerRecord& record,
                         google::protobuf::MessageLite* message) {
@@ -125,26 +169,36 @@ absl::Status CheckNext(const Tenant& tenant, uint64_t first) {
 
 }  // namespace
 
-absl::Status RefuseRetriesOfUnknown(const Context& context, const std::vector<LedgerRecord>& records) {
+absl::Status TakeUpPublic(const Context& context, const storage::LedgerEntry& entry) {
+  TransparencyLog::Turn turn(*context.log);
+  EXPUNGE_ASSIGN_OR_RETURN(auto leaves, NewLeaves(context, entry));
+  for (auto& [index, leaf] : leaves) turn.Add(std::move(leaf));
   storage::Transaction transaction;
-  for (const LedgerRecord& record : records) {
+  EXPUNGE_RETURN_IF_ERROR(turn.Put(&transaction));
+  for (const LedgerRecord& record : entry.records) {
     if (IsLostRequest(record)) transaction.Put(record.table, record.key, record.value);
   }
   bool durable = false;
-  return context.store->Commit(std::move(transaction), {}, &durable);
+  absl::Status status = context.store->Commit(std::move(transaction), {}, &durable);
+  if (durable) turn.Keep();
+  return status;
 }
 
 absl::Status Replay(const Context& context, const storage::LedgerEntry& entry, RestoreReport* report) {
   Tenant* const tenant = FindTenant(context, entry.tenant);
   if (tenant == nullptr) {
-    ++report->skipped_entries;
-    return RefuseRetriesOfUnknown(context, entry.records);
+    if (entry.tenant != Digest{}) ++report->skipped_entries;
+    return TakeUpPublic(context, entry);
   }
   const std::lock_guard lock(tenant->writer());
   EXPUNGE_ASSIGN_OR_RETURN(Reported reported, OpenEntry(*context.store, entry));
   if (reported.certificates.empty()) return absl::OkStatus();
-  if (reported.certificates.rbegin()->first < tenant->next_certificate()) return absl::OkStatus();
+  EXPUNGE_ASSIGN_OR_RETURN(const auto leaves, NewLeaves(context, entry));
+  if (reported.certificates.rbegin()->first < tenant->next_certificate()) {
+    return leaves.empty() ? absl::OkStatus() : Contradiction();
+  }
   EXPUNGE_RETURN_IF_ERROR(CheckNext(*tenant, reported.certificates.begin()->first));
+  EXPUNGE_RETURN_IF_ERROR(CheckLeaves(reported, leaves));
 
   Change change(context, *tenant, RequestIdentity{}, context.clock());
   for (auto& [first, erasure] : reported.erasures) {

@@ -11,17 +11,17 @@
 
 namespace expunge::core {
 
-// One entry, as one durable change. Entries of a tenant must come in the order of its certificates; those
-// that the database has already are passed over. Counts into `report`.
-// Returns: FailedPrecondition if certificates before the entry's are missing; kStorageCorrupt if a record of
-// it does not unseal or parse; as Change::Commit.
+// One entry, as one durable change. Entries must come in the order of the log; those that the database has
+// already are passed over. Counts into `report`.
+// Returns: FailedPrecondition if certificates or leaves before the entry's are missing; kStorageCorrupt if a
+// record of it does not unseal or parse, or the log has other leaves; as Change::Commit.
 [[nodiscard]] absl::Status Replay(const Context& context, const storage::LedgerEntry& entry,
                                   RestoreReport* report);
 
-// Refuses retries of the lost requests among `records`, of a tenant that the backup doesn't know. One that is
-// made anew under its name must not get back what was deleted. Returns: errors of the store.
-[[nodiscard]] absl::Status RefuseRetriesOfUnknown(const Context& context,
-                                                  const std::vector<storage::LedgerRecord>& records);
+// Takes up what can be read of an entry of a tenant that the backup doesn't know: its leaves in the log; and
+// it refuses retries of its lost requests, as one that is made anew under the tenant's name must not get back
+// what was deleted. Returns: as Replay; errors of the store.
+[[nodiscard]] absl::Status TakeUpPublic(const Context& context, const storage::LedgerEntry& entry);
 
 // Gives every memory an epoch of a new range: the minutes since 1970, or the one after its present range if
 // that is higher. Returns: as Change::Commit.

@@ -128,7 +128,7 @@ absl::Status RefuseRetriesOf(const storage::Store& database, const Context& cont
         }
         return true;
       }));
-  return RefuseRetriesOfUnknown(context, lost);
+  return TakeUpPublic(context, {Digest{}, std::move(lost)});
 }
 
 absl::Status ReplayDatabase(const Context& context, const std::string& directory, RestoreReport* report) {
@@ -138,14 +138,13 @@ absl::Status ReplayDatabase(const Context& context, const std::string& directory
   EXPUNGE_ASSIGN_OR_RETURN(const auto database, storage::Store::Open(directory, options));
   EXPUNGE_RETURN_IF_ERROR(CheckSameStore(context, *database));
   EXPUNGE_RETURN_IF_ERROR(CheckReachesBackup(context, *database));
+  LedgerPlace place{{}, context.log->size()};
   for (Tenant* tenant : context.tenants.All()) {
-    EXPUNGE_ASSIGN_OR_RETURN(
-        const std::vector<storage::LedgerEntry> entries,
-        LedgerSince(*context.store, *database, tenant->handle(), tenant->next_certificate()));
-    for (const storage::LedgerEntry& entry : entries) {
-      EXPUNGE_RETURN_IF_ERROR(Replay(context, entry, report));
-    }
+    const std::lock_guard lock(tenant->writer());
+    place.next_certificates[tenant->handle()] = tenant->next_certificate();
   }
+  EXPUNGE_ASSIGN_OR_RETURN(const auto entries, LedgerSince(*context.store, *database, place));
+  for (const storage::LedgerEntry& entry : entries) EXPUNGE_RETURN_IF_ERROR(Replay(context, entry, report));
   return RefuseRetriesOf(*database, context);
 }
 
@@ -154,14 +153,14 @@ void Say(const RestoreOptions& options, absl::string_view step) {
 }
 
 // Everything between the copy and the removal of its marker.
-absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key, const Clock& clock,
+absl::Status CarryOut(const RestoreOptions& options, SigningKeys keys, const Clock& clock,
                       RestoreReport* report) {
   storage::SealedStoreOptions to = options.to;
   to.store.create_if_missing = false;
   to.store.finishing_restore = true;
   Say(options, "checking every memory as it was");
   EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(to));
-  Context context(std::move(store), std::move(key), clock, ServiceOptions());
+  Context context(std::move(store), std::move(keys), clock, ServiceOptions());
   EXPUNGE_RETURN_IF_ERROR(Recover(&context));
   Say(options, "carrying out again what was deleted since");
   if (!options.ledger_copy_file.empty()) {
@@ -170,6 +169,9 @@ absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key
   if (!options.replaced_database.empty()) {
     EXPUNGE_RETURN_IF_ERROR(ReplayDatabase(context, options.replaced_database, report));
   }
+  // What was signed since the backup is not known: the log must not go on as if it had not been.
+  const bool without_ledger = options.ledger_copy_file.empty() && options.replaced_database.empty();
+  if (without_ledger) EXPUNGE_RETURN_IF_ERROR(context.log->BeginAnew());
   EXPUNGE_RETURN_IF_ERROR(BeginEpochs(context));
   Say(options, "erasing its bytes from the restored files");
   // The files that were copied hold what has just been deleted; and what was pending when the backup was
@@ -181,12 +183,11 @@ absl::Status CarryOut(const RestoreOptions& options, certificate::SigningKey key
 
 }  // namespace
 
-absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options, certificate::SigningKey key,
-                                      const Clock& clock) {
+absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options, SigningKeys keys, const Clock& clock) {
   RestoreReport report;
   Say(options, "verifying and copying the backup");
   EXPUNGE_ASSIGN_OR_RETURN(report.backup, storage::BeginRestore(options.backup, options.to));
-  EXPUNGE_RETURN_IF_ERROR(CarryOut(options, std::move(key), clock, &report));
+  EXPUNGE_RETURN_IF_ERROR(CarryOut(options, std::move(keys), clock, &report));
   EXPUNGE_RETURN_IF_ERROR(storage::FinishRestore(options.to));
   return report;
 }

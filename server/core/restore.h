@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
-#include "certificate/signing_key.h"
+#include "server/core/keys.h"
 #include "storage/backup.h"
 #include "storage/sealed_store.h"
 
@@ -49,8 +49,8 @@ struct RestoreReport {
 // Returns: as BeginRestore; as LedgerCopy::Open; FailedPrecondition if the ledger begins after the backup, or
 // ends before it, so that deletions are missing, or is of another store or another history; DataLoss
 // (kStorageCorrupt) if the backup, or the ledger, contradicts itself.
-[[nodiscard]] absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options,
-                                                    certificate::SigningKey key, const Clock& clock);
+[[nodiscard]] absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options, SigningKeys keys,
+                                                    const Clock& clock);
 
 }  // namespace expunge::core
 

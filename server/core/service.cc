@@ -6,6 +6,7 @@
 #include "server/core/admin.h"
 #include "server/core/byte_eraser.h"
 #include "server/core/context.h"
+#include "server/core/log_publisher.h"
 #include "server/core/operations.h"
 #include "server/core/recovery.h"
 
@@ -14,15 +15,20 @@ namespace expunge::core {
 struct Service::Impl {
   Context context;
   std::unique_ptr<Admin> admin;
-  std::unique_ptr<ByteEraser> eraser;  // last: its thread uses the context
+  // Last: their threads use the context.
+  std::unique_ptr<LogPublisher> publisher;
+  std::unique_ptr<ByteEraser> eraser;
 };
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::SealedStore> store,
-                                                       certificate::SigningKey key, Clock clock,
+                                                       SigningKeys keys, Clock clock,
                                                        const ServiceOptions& options) {
-  std::unique_ptr<Impl> impl(
-      new Impl{Context(std::move(store), std::move(key), std::move(clock), options), nullptr, nullptr});
+  std::unique_ptr<Impl> impl(new Impl{Context(std::move(store), std::move(keys), std::move(clock), options),
+                                      nullptr, nullptr, nullptr});
   EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
+  if (!options.log_directory.empty()) {
+    EXPUNGE_ASSIGN_OR_RETURN(impl->publisher, LogPublisher::Start(*impl->context.log, options.log_directory));
+  }
   impl->admin = std::make_unique<Admin>(impl->context);
   impl->eraser = std::make_unique<ByteEraser>(impl->context);
   return std::unique_ptr<Service>(new Service(std::move(impl)));

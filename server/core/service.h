@@ -14,11 +14,12 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "certificate/signing_key.h"
 #include "expunge/v1/admin_service.pb.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
 #include "server/core/answer_stream.h"
+#include "server/core/keys.h"
+#include "server/core/transparency_log.h"
 #include "storage/sealed_store.h"
 
 namespace expunge::core {
@@ -39,6 +40,9 @@ struct ServiceOptions {
   // A file outside the database that the deletion ledger is copied to, before certificates are released
   // (storage/ledger_copy.h); empty: none.
   std::string ledger_copy_file;
+  // The log of certificates; and the directory in which it is published as C2SP tiles, empty: nowhere.
+  LogOptions log;
+  std::string log_directory;
   // Within which time the ciphertext of what was erased leaves the database's files; an attempt begins when
   // the oldest has waited for half of it. Zero: only EraseBytes does it.
   std::chrono::milliseconds erase_bytes_within{0};
@@ -52,7 +56,7 @@ class Service {
   // Loads every memory of `store` and checks it against its stored digests.
   // Returns: DataLoss naming the memory that does not match; errors of the store.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(
-      std::unique_ptr<storage::SealedStore> store, certificate::SigningKey key, Clock clock,
+      std::unique_ptr<storage::SealedStore> store, SigningKeys keys, Clock clock,
       const ServiceOptions& options = {});
   ~Service();
 

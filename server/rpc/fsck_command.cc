@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/status_macros.h"
 #include "certificate/signing_key.h"
+#include "server/rpc/signing_keys.h"
 #include "server/rpc/store_options.h"
 #include "storage/sealed_store.h"
 
@@ -48,8 +49,7 @@ class Bar {
 
 // What the server would sign with. A missing key is a problem of the data, not of the check.
 absl::StatusOr<std::string> SigningKeyId(const ServerOptions& server, FsckReport* report) {
-  const std::string path = server.key_file.empty() ? server.data_dir + "/signing_key.pem" : server.key_file;
-  const auto key = certificate::SigningKey::LoadExisting(path);
+  const auto key = certificate::SigningKey::LoadExisting(CertificateKeyFile(server));
   if (key.ok()) return key->Public().KeyId();
   if (!absl::IsNotFound(key.status())) return key.status();
   report->problems.push_back({"", "", "", "", 0, std::string(key.status().message())});

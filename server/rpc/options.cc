@@ -85,6 +85,16 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
                   "[unix:DATA-DIR/admin.sock]");
   app->add_option("--key-file", server->key_file,
                   "The Ed25519 signing key (PEM); made at first start [DATA-DIR/signing_key.pem]");
+  app->add_option("--checkpoint-key-file", server->checkpoint_key_file,
+                  "The Ed25519 key (PEM) that signs checkpoints of the log; made at first start "
+                  "[DATA-DIR/checkpoint_key.pem]");
+  app->add_option("--log-origin", server->log_origin,
+                  "The name of the log of certificates, set at first start, such as example.org/expunge "
+                  "[expunge.invalid/log/RANDOM]");
+  app->add_option(
+      "--checkpoint-copy", server->checkpoint_copy_file,
+      "A file on another disk that has the log's latest checkpoint before a certificate is released: a "
+      "server on an older copy of the data does not start beside it");
   app->add_option("--vault-dir", server->vault_dir,
                   "Where the keys of tokens are kept, best on another disk than backups of the data reach "
                   "[DATA-DIR/vault]");

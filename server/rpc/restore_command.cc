@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "certificate/signing_key.h"
 #include "server/core/restore.h"
+#include "server/rpc/signing_keys.h"
 #include "server/rpc/store_options.h"
 
 namespace expunge::rpc {
@@ -39,10 +39,8 @@ absl::StatusOr<core::RestoreReport> Restore(const ServerOptions& server, const R
   restore.ledger_copy_file = server.ledger_copy_file;
   if (!options.replaced_data_dir.empty()) restore.replaced_database = options.replaced_data_dir + "/db";
   restore.on_step = [&err](absl::string_view step) { err << "expunged: " << step << std::endl; };
-  const std::string key_file =
-      server.key_file.empty() ? server.data_dir + "/signing_key.pem" : server.key_file;
-  EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadExisting(key_file));
-  return core::Restore(restore, std::move(key), SystemClock());
+  EXPUNGE_ASSIGN_OR_RETURN(auto keys, LoadExistingKeys(server));
+  return core::Restore(restore, std::move(keys), SystemClock());
 }
 
 void PrintJson(const core::RestoreReport& report, std::ostream& out) {

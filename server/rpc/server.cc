@@ -15,12 +15,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "certificate/signing_key.h"
 #include "server/core/service.h"
 #include "server/rpc/address.h"
 #include "server/rpc/admin_address.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/services.h"
+#include "server/rpc/signing_keys.h"
 #include "server/rpc/store_options.h"
 #include "storage/sealed_store.h"
 
@@ -70,16 +70,16 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
   EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(store_options));
-  const std::string key_file =
-      options.key_file.empty() ? options.data_dir + "/signing_key.pem" : options.key_file;
-  EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::SigningKey::LoadOrCreate(key_file));
+  EXPUNGE_ASSIGN_OR_RETURN(auto keys, LoadOrCreateKeys(options));
   core::ServiceOptions core_options;
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.max_live_solver_bytes = options.max_live_solver_bytes;
   core_options.recover_by_solving = options.recover_by_solving;
   core_options.ledger_copy_file = options.ledger_copy_file;
   core_options.erase_bytes_within = options.erase_bytes_within;
-  auto service = core::Service::Open(std::move(store), std::move(key), std::move(clock), core_options);
+  core_options.log = {options.log_origin, options.checkpoint_copy_file};
+  core_options.log_directory = options.data_dir + "/log";
+  auto service = core::Service::Open(std::move(store), std::move(keys), std::move(clock), core_options);
   if (!service.ok()) {
     return absl::Status(service.status().code(),
                         absl::StrCat(service.status().message(), "; the data directory ", options.data_dir,

@@ -29,8 +29,11 @@ struct ServerOptions {
   // Of AdminService: "unix:PATH", "host:port" of the loopback, or "none". Empty: the socket admin.sock in the
   // data directory; if its path is too long for a socket, none, with a warning in the log.
   std::string admin_address;
-  std::string key_file;         // empty: signing_key.pem in the data directory
-  uint32_t worker_threads = 0;  // for readers, and as many for writers; 0: one a processor
+  std::string key_file;              // empty: signing_key.pem in the data directory
+  std::string checkpoint_key_file;   // empty: checkpoint_key.pem in the data directory
+  std::string log_origin;            // empty: a random one, at first start
+  std::string checkpoint_copy_file;  // empty: none
+  uint32_t worker_threads = 0;       // for readers, and as many for writers; 0: one a processor
   // Of one request. gRPC's own limit lies an eighth above it: up to there the answer carries
   // kMessageTooLarge, beyond it gRPC refuses with a bare RESOURCE_EXHAUSTED.
   uint64_t max_message_bytes = uint64_t{64} << 20;

@@ -273,7 +273,7 @@ TEST_F(BadInputTest, MemoriesAndCertificates) {
   EXPECT_TRUE(Fails(service_->GetMemory(describe).status(), Reason::kOutOfRange, "view"));
   v1::ListCertificatesRequest list;
   list.set_parent(kTenant);
-  list.set_kind(static_cast<v1::CertificateKind>(5));
+  list.set_kind(static_cast<v1::CertificateKind>(99));
   EXPECT_TRUE(Fails(service_->ListCertificates(list).status(), Reason::kOutOfRange, "kind"));
   list.clear_kind();
   list.set_memory("tenants/other/memories/cells");

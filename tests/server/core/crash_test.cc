@@ -89,9 +89,13 @@ absl::Status Toggle(Service& service, int token, bool add) {
 int AddAndDelete(const std::string& data, const std::string& key_file) {
   constexpr int kTokens = 40;
   auto key = certificate::SigningKey::LoadOrCreate(key_file);
+  auto checkpoint_key = certificate::SigningKey::LoadOrCreate(key_file + ".checkpoint");
   auto store = storage::SealedStore::Open({data, "", "", {}});
   if (!key.ok() || !store.ok()) return 2;
-  const auto service = Service::Open(*std::move(store), *std::move(key), SystemClock());
+  const auto service = Service::Open(
+      *std::move(store),
+      {certificate::SignerOf(*std::move(key)), certificate::SignerOf(*std::move(checkpoint_key))},
+      SystemClock());
   if (!service.ok()) return 2;
   std::set<int> present = PresentTokens(**service);
   for (int token = 0;; token = (token + 1) % kTokens) {
@@ -114,6 +118,9 @@ class CrashTest : public ServiceTest {
     auto key = certificate::SigningKey::LoadOrCreate(KeyFile());
     ASSERT_TRUE(key.ok()) << key.status();
     key_ = *std::move(key);
+    auto checkpoint_key = certificate::SigningKey::LoadOrCreate(KeyFile() + ".checkpoint");
+    ASSERT_TRUE(checkpoint_key.ok());
+    checkpoint_key_ = *std::move(checkpoint_key);
     ServiceTest::SetUp();
     Create("cells");
     Add(kMemory, MakePoints("a", 5));

@@ -162,7 +162,7 @@ TEST_F(ErasureTest, CertificatesOfAMemoryFormAChain) {
     get.set_name(chain[i].name());
     const auto fetched = service_->GetCertificate(get);
     ASSERT_TRUE(fetched.ok());
-    EXPECT_EQ(fetched->certificate().SerializeAsString(), chain[i].SerializeAsString());
+    EXPECT_EQ(Lasting(fetched->certificate()), Lasting(chain[i]));
   }
 }
 

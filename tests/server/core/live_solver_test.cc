@@ -184,7 +184,7 @@ class LiveSolverTest : public ServiceTest {
     auto store = storage::SealedStore::Open({directory_ / "data", "", "", store_options_});
     ASSERT_TRUE(store.ok()) << store.status();
     context_ = std::make_unique<Context>(
-        *std::move(store), key_, [this] { return now_; }, options_);
+        *std::move(store), Keys(), [this] { return now_; }, options_);
     const absl::Status recovered = Recover(context_.get());
     ASSERT_TRUE(recovered.ok()) << recovered;
   }

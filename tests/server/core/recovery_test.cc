@@ -171,10 +171,10 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   }
 }
 
-TEST_F(RecoveryTest, RefusesAFormatThatWasNotSealed) {
-  const absl::Status status = Write([](Edit* edit) { edit->PutRaw(Table::kMeta, "format", "2"); });
+TEST_F(RecoveryTest, RefusesAnOlderFormat) {
+  const absl::Status status = Write([](Edit* edit) { edit->PutRaw(Table::kMeta, "format", "3"); });
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("not sealed"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in no log"));
 }
 
 TEST_F(RecoveryTest, RefusesAConfigurationThatNoMemoryCanHave) {

@@ -93,7 +93,7 @@ TEST_F(RestoreEdgeTest, APurgeOfThreeMemoriesIsCarriedOutOnceFromTheReplacedData
   EXPECT_EQ(report->certificates, 3U);
   TakeRestored();
   Open();
-  EXPECT_EQ(Purge("subject-t2", "purge").SerializeAsString(), purged.SerializeAsString());
+  EXPECT_EQ(Lasting(Purge("subject-t2", "purge")), Lasting(purged));
   ExpectPurgedOnce();
 }
 
@@ -305,7 +305,7 @@ TEST_F(RestoreEdgeTest, AReplacedDatabaseOfAnotherStoreIsRefused) {
   auto store = storage::SealedStore::Open({directory_ / "elsewhere/data", "", "", {}});
   ASSERT_TRUE(store.ok());
   ASSERT_TRUE(Service::Open(
-                  *std::move(store), key_, [this] { return now_; }, ServiceOptions())
+                  *std::move(store), Keys(), [this] { return now_; }, ServiceOptions())
                   .ok());
   const auto report = RestoreFrom("", directory_ / "elsewhere/data");
   EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();

@@ -21,7 +21,7 @@ class RestoringTest : public ServiceTest {
     options.to.master_key_file = directory_ / "master.key";
     options.ledger_copy_file = copy;
     options.replaced_database = database;
-    return Restore(options, key_, [this] { return now_; });
+    return Restore(options, Keys(), [this] { return now_; });
   }
 
   // Puts what was restored in the place of what was lost, and begins a new copy of the ledger.

@@ -94,14 +94,12 @@ class RestoreTest : public RestoringTest {
     const std::vector<v1::Certificate> now = Certificates();
     ASSERT_GE(now.size(), issued.size());
     for (size_t i = 0; i < issued.size(); ++i) {
-      EXPECT_EQ(now[i].SerializeAsString(), issued[i].SerializeAsString()) << i;
+      EXPECT_EQ(Lasting(now[i]), Lasting(issued[i])) << i;
     }
     ExpectChains(now);
     // Retries.
-    EXPECT_EQ(Delete(kMemory, {"t3", "t7"}, "delete-since").SerializeAsString(),
-              deleted_.SerializeAsString());
-    EXPECT_EQ(Delete(kMemory, {"t19"}, "delete-before").SerializeAsString(),
-              deleted_before_.SerializeAsString());
+    EXPECT_EQ(Lasting(Delete(kMemory, {"t3", "t7"}, "delete-since")), Lasting(deleted_));
+    EXPECT_EQ(Lasting(Delete(kMemory, {"t19"}, "delete-before")), Lasting(deleted_before_));
     const auto again = service_->Add(AddRequestFor(kMemory, MakePoints("late", 4), "add-since"));
     EXPECT_TRUE(Fails(again.status(), Reason::kRequestLost, "request_id"));
     EXPECT_EQ(Add(kMemory, MakePoints("t", 20), "add-before").receipts_size(), 15);

@@ -60,7 +60,13 @@ v1::AddRequest AddRequestFor(const std::string& memory, const std::vector<Point>
 }
 
 ServiceTest::ServiceTest()
-    : key_(certificate::SigningKey::Generate()), now_(absl::FromUnixMillis(1'780'000'000'250)) {}
+    : key_(certificate::SigningKey::Generate()),
+      checkpoint_key_(certificate::SigningKey::Generate()),
+      now_(absl::FromUnixMillis(1'780'000'000'250)) {}
+
+SigningKeys ServiceTest::Keys() const {
+  return {certificate::SignerOf(key_), certificate::SignerOf(checkpoint_key_)};
+}
 
 absl::Status ServiceTest::TryOpen() {
   Close();
@@ -68,7 +74,7 @@ absl::Status ServiceTest::TryOpen() {
   if (!store.ok()) return store.status();
   store_ = store->get();
   auto service = Service::Open(
-      *std::move(store), key_,
+      *std::move(store), Keys(),
       [this] {
         const absl::Time now = now_;
         if (clock_step_ != absl::ZeroDuration()) now_ += clock_step_;
@@ -208,6 +214,21 @@ std::string ServiceTest::VerifiedPayload(const v1::Certificate& certificate) con
   EXPECT_EQ(result.reason, certificate::VerifyReason::kOk)
       << std::string(certificate::VerifyReasonName(result.reason));
   return result.payload;
+}
+
+std::string Lasting(v1::Certificate certificate) {
+  certificate.clear_log_proof();
+  return certificate.SerializeAsString();
+}
+
+std::string Lasting(v1::DeleteResponse response) {
+  response.mutable_certificate()->clear_log_proof();
+  return response.SerializeAsString();
+}
+
+std::string Lasting(v1::PurgeResponse response) {
+  for (v1::Certificate& certificate : *response.mutable_certificates()) certificate.clear_log_proof();
+  return response.SerializeAsString();
 }
 
 storage::v1::StateRecord CanonicalPart(storage::v1::StateRecord state) {

@@ -83,7 +83,11 @@ class ServiceTest : public ::testing::Test {
   [[nodiscard]] std::string VerifiedPayload(const v1::Certificate& certificate) const;
 
   test_support::TemporaryDirectory directory_;
+  // What the service signs with: certificates with the first.
+  [[nodiscard]] SigningKeys Keys() const;
+
   certificate::SigningKey key_;
+  certificate::SigningKey checkpoint_key_;
   absl::Time now_;
   absl::Duration clock_step_;  // how far the clock goes on after each look at it
   ServiceOptions options_;
@@ -92,6 +96,12 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<Service> service_;
   storage::SealedStore* store_ = nullptr;  // the service's
 };
+
+// A certificate, or all that an answer has, as it is for ever: without the proofs of inclusion, which are of
+// the log as it is now.
+[[nodiscard]] std::string Lasting(v1::Certificate certificate);
+[[nodiscard]] std::string Lasting(v1::DeleteResponse response);
+[[nodiscard]] std::string Lasting(v1::PurgeResponse response);
 
 // What the canonical state determines: without the epoch, and without the proven bounds, which depend on how
 // they were found.

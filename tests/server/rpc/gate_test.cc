@@ -26,7 +26,10 @@ class GateTest : public testing::Test {
   void Start(const AccessPolicy& access) {
     auto store = storage::SealedStore::Open({directory_ / "db", "", "", {}});
     ASSERT_TRUE(store.ok()) << store.status();
-    auto service = core::Service::Open(*std::move(store), certificate::SigningKey::Generate(), SystemClock());
+    auto service = core::Service::Open(*std::move(store),
+                                       {certificate::SignerOf(certificate::SigningKey::Generate()),
+                                        certificate::SignerOf(certificate::SigningKey::Generate())},
+                                       SystemClock());
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
     auto log = Log::Open({LogLevel::kError, directory_ / "log"});
