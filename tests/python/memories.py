@@ -281,6 +281,20 @@ class Memory:
         )
         return self._take(predicate)
 
+    def evict(self, *tokens):
+        """Drops reserve tokens; the payload of the selection's certificate."""
+        ids, solution = self.solve()
+        least = min(solution.gradients[ids.index(token)] for token in tokens)
+        predicate = json.loads(self.remove(*tokens, kind="SELECTION"))["predicate"]
+        self.chain.pop()
+        predicate["exactness"]["scope"] = "RETAINED_SET"
+        predicate["horizon"] = {
+            "marginLower": hex_double(down(least)),
+            "reference": predicate["before"]["stateDigest"],
+            "condition": "c",
+        }
+        return self._take(predicate)
+
     def purge_files(self, payload):
         """The second certificate of a removal."""
         predicate = copy.deepcopy(json.loads(payload)["predicate"])

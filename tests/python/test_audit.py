@@ -308,6 +308,22 @@ class AuditTest(VerifyTest):
         verdicts = self.verdicts(*self.everything(), code=0)
         self.assertEqual((verdicts["m1.json"]["bundle"], verdicts["m3.json"]["bundle"]), ("OK", "NOT_CHECKED"))
 
+    def test_a_selection_s_horizon_is_held_against_the_bundle_before(self):
+        memory = memories.Memory()
+        for i, key in enumerate([[2.75, 1.75], [0.75, 0.25], [1.5, 0.5], [0.25, 0.5], [2.75, 2.0]]):
+            memory.add(f"t{i}", key)
+        self.history.put("bundle.jsonl", memory.bundle())
+        payload = memory.evict("t1")
+        self.history.put("evicted.json", maker.envelope(payload, KEY))
+        arguments = ["--bundle", self.history.path("bundle.jsonl"), self.history.path("evicted.json")]
+        self.assertEqual(self.verdicts(*arguments, code=0)["evicted.json"]["bundle"], "OK")
+        statement = json.loads(payload)
+        margin = float.fromhex(statement["predicate"]["horizon"]["marginLower"])
+        for other in (maker.hex_double(margin * (1 + 2.0**-48)), "inf"):
+            statement["predicate"]["horizon"]["marginLower"] = other
+            self.history.put("evicted.json", maker.envelope(maker.canonical(statement), KEY))
+            self.assertEqual(self.verdicts(*arguments, code=1)["evicted.json"]["bundle"], "FAILED BUNDLE_PROOF")
+
     def test_a_bundle_that_a_certificate_contradicts_is_refused(self):
         statement = json.loads(maker.payload_of(self.history.certificates["m3"]))
         after = statement["predicate"]["after"]

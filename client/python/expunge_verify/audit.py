@@ -288,7 +288,7 @@ class Audit:
             found.append("after")
         if predicate.get("before", {}).get("stateDigest") == self._bundle.state_digest:
             self._bundle.check_state(predicate, predicate["before"])
-            self._bundle.check_removed(predicate["removed"])
+            self._bundle.check_removed(predicate)
             found.append("before")
         if not found:
             return not_checked("the bundle is of another state")

@@ -1,6 +1,9 @@
 """What ties an audit bundle to certificates: every field of a state that the bundle's tokens determine."""
 
+from fractions import Fraction
+
 from .bundle import Digests
+from .forms import parse_hex_double
 from .proof import check_proof
 from .refusal import require
 
@@ -16,7 +19,7 @@ class SolvedBundle:
 
     def __init__(self, bundle, problem, optimum):
         self.bundle, self.problem, self.optimum = bundle, problem, optimum
-        self._tokens = None
+        self._places = None
 
     @property
     def state_digest(self):
@@ -39,12 +42,24 @@ class SolvedBundle:
             _require(partition[name] == str(self.bundle.partition.count(letter)), f"the number of {name} tokens")
         check_proof(self.bundle, self.problem, self.optimum, state["proof"])
 
-    def check_removed(self, removed):
-        """Refused: a token that was removed from the bundle's state is not in the bundle as the certificate says."""
-        if self._tokens is None:
-            self._tokens = {
-                (handle.hex(), token.commitment.hex(), token.token_class)
-                for handle, token in zip(Digests(self.bundle).handles, self.bundle.tokens)
+    def check_removed(self, predicate):
+        """Refused: a token that was removed from the bundle's state is not in the bundle as the certificate says, or a
+        selection's horizon is further than the solution's gradients of the dropped tokens."""
+        if self._places is None:
+            digests = Digests(self.bundle)
+            self._places = {
+                (handle.hex(), token.commitment.hex(), token.token_class): place
+                for place, (handle, token) in enumerate(zip(digests.handles, self.bundle.tokens))
             }
-        for token in removed:
-            _require((token["handle"], token["commitment"], token["classBefore"]) in self._tokens, "a removed token")
+        places = [
+            self._places.get((token["handle"], token["commitment"], token["classBefore"]))
+            for token in predicate["removed"]
+        ]
+        _require(None not in places, "a removed token")
+        if "horizon" in predicate:
+            self._check_horizon(predicate["horizon"], places)
+
+    def _check_horizon(self, horizon, places):
+        margin = parse_hex_double(horizon["marginLower"])
+        holds = margin < float("inf") and all(self.optimum.gradient(place, Fraction(margin)) >= 0 for place in places)
+        require(holds, "BUNDLE_PROOF", "horizon.marginLower is above the gradient of a dropped token")

@@ -33,6 +33,7 @@ class Optimum:
         None  # likewise, of the smallest distance of a weight in S from 0 and C_n; None: S is empty
     )
     precisions: int = 0  # how often the arithmetic had to be made more precise than at first
+    gradient: object = None  # callable: token outside S, Fraction -> sign of its g minus the Fraction
     exact_weight: list = field(default_factory=list)  # callable a token: Fraction -> sign of a* - it
 
 
@@ -109,6 +110,7 @@ def _interior(problem, partition, system):
         result.margin = lambda bound: all(
             signs[j] * system.compare(("gradient", j), signs[j] * bound * q / 2) >= 0 for j in outside
         )
+    result.gradient = lambda j, value: system.compare(("gradient", j), value * q / 2)
     places = range(len(system.margin))
     result.weight_distance = lambda bound: all(
         system.compare(("weight", k), bound * q) >= 0 and system.compare(("weight", k), p - bound * q) <= 0
@@ -120,7 +122,7 @@ def _interior(problem, partition, system):
         if i in place:
             return lambda value: system.compare(("weight", place[i]), value * q)
         exact = Fraction(0) if partition[i] == "R" else problem.bound
-        return lambda value: (exact > value) - (exact < value)
+        return lambda value: _sign(exact - value)
 
     result.exact_weight = [exact_weight(i) for i in range(problem.count)]
     result.precisions = system.precisions
@@ -166,6 +168,7 @@ def _vertex(problem, partition, scale, ridge, columns):
     )
     if Fraction(result.rho) != exact_rho:
         result.ties += _is_midway(exact_rho, result.rho)
+    result.gradient = lambda j, value: _sign(2 * h[j] - 1 + exact_rho - value)
     if not problem.warm_up:
         gradients = [abs(2 * one - 1 + exact_rho) for one in h]
         zero = sum(g == 0 for g in gradients)
@@ -173,10 +176,13 @@ def _vertex(problem, partition, scale, ridge, columns):
         result.strict = zero == 0
         result.margin = lambda value: value <= min(gradients)
     result.exact_weight = [
-        (lambda exact: lambda value: (exact > value) - (exact < value))(bound if c == "E" else Fraction(0))
-        for c in partition
+        (lambda exact: lambda value: _sign(exact - value))(bound if c == "E" else Fraction(0)) for c in partition
     ]
     return result
+
+
+def _sign(x):
+    return (x > 0) - (x < 0)
 
 
 def _is_midway(exact, rounded):
