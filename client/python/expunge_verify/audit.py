@@ -280,11 +280,8 @@ class Audit:
         predicate, found = certificate.predicate, []
         if predicate["after"]["stateDigest"] == self._bundle.state_digest:
             self._bundle.check_state(predicate, predicate["after"])
-            require(
-                predicate["exactness"]["scope"] == self._bundle.bundle.header["scope"] or found,
-                "BUNDLE_MISMATCH",
-                "the scope is another one",
-            )
+            scope = self._bundle.bundle.header["scope"]
+            require(predicate["exactness"]["scope"] == scope, "BUNDLE_MISMATCH", "the scope is another one")
             found.append("after")
         if predicate.get("before", {}).get("stateDigest") == self._bundle.state_digest:
             self._bundle.check_state(predicate, predicate["before"])
@@ -300,16 +297,15 @@ class Audit:
         memories = {}
         for _, certificate in read:
             memories.setdefault(certificate.statement.memory, []).append(certificate)
+        chains = {memory: Chain(given) for memory, given in memories.items()}
         for report, certificate in read:
-            given = memories[certificate.statement.memory]
-            chain = Chain(given)
-            report.claims["chain"] = judge(self._check_chain, chain, given, certificate)
+            chain = chains[certificate.statement.memory]
+            report.claims["chain"] = judge(self._check_chain, chain, certificate)
             report.claims["completion"] = judge(self._check_completion, chain, certificate)
 
-    def _check_chain(self, chain, given, certificate):
-        first = min(one.sequence for one in given)
-        if certificate.sequence == first > 1 and not self._in.whole_chains:
-            return not_checked(f"the certificate of sequence {first - 1} is not given")
+    def _check_chain(self, chain, certificate):
+        if certificate.sequence == chain.first > 1 and not self._in.whole_chains:
+            return not_checked(f"the certificate of sequence {chain.first - 1} is not given")
         chain.check_place(certificate)
         return f"in its place: number {certificate.sequence} of its memory's chain"
 

@@ -30,6 +30,7 @@ class Chain:
             other = self._by_sequence.setdefault(certificate.sequence, certificate)
             if other.payload_sha256 != certificate.payload_sha256:
                 self._doubles.add(certificate.sequence)
+        self.first = min(self._by_sequence)
         self._second_stages = {}  # payload of the first -> the second
         self._reached = {}  # sequence -> the greatest epoch up to there
         reached = 0
