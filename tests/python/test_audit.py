@@ -249,7 +249,7 @@ class AuditTest(VerifyTest):
     def test_a_log_that_was_rolled_back_is_noticed(self):
         self.history.put("old_checkpoint", maker.checkpoint(self.history.entries + [maker.sha256(b"x") * 4], LOG_KEY))
         self.assertEqual(
-            self.verdicts(*self.everything(), code=1)["old_checkpoint"]["consistency"], "FAILED LOG_FORKED"
+            self.verdicts(*self.everything(), code=1)["old_checkpoint"]["consistency"], "FAILED LOG_ROLLED_BACK"
         )
         without = self.verdicts(
             "--keys",
@@ -260,6 +260,15 @@ class AuditTest(VerifyTest):
             code=1,
         )
         self.assertEqual(without["old_checkpoint"]["consistency"], "NOT_CHECKED")
+
+    def test_a_copy_that_is_older_than_a_proof_leaves_it_open(self):
+        shutil.rmtree(self.history.path("log"))
+        test_log.write_tiles(self.history.path("log"), self.history.entries[:4], LOG_KEY)
+        arguments = ["--keys", self.history.path("keys.json"), "--log", self.history.path("log")]
+        self.assertEqual(self.verdicts(*arguments, self.history.one("m3"), code=1)["m3.json"]["log"], "NOT_CHECKED")
+        # An entry that the copy has is in it, whatever the proof's size.
+        self.history.put("certificates/m1.tlog-proof", maker.log_proof(1, self.history.entries, LOG_KEY))
+        self.assertEqual(self.verdicts(*arguments, self.history.one("m1"), code=0)["m1.json"]["log"], "OK")
 
     def test_the_key_s_time_is_held_against_the_certificate(self):
         late = [

@@ -62,12 +62,12 @@ class MerkleTest(VerifyTest):
                     self.refuse_other_paths(index, size, hashes[index], path, root)
 
     def refuse_other_paths(self, index, size, leaf, path, root):
-        self.assertRefused("LOG_PROOF_LENGTH", merkle.root_from_inclusion, index, size, leaf, path + [root])
+        self.assertRefused("WRONG_PROOF_LENGTH", merkle.root_from_inclusion, index, size, leaf, path + [root])
         if path:
-            self.assertRefused("LOG_PROOF_LENGTH", merkle.root_from_inclusion, index, size, leaf, path[:-1])
+            self.assertRefused("WRONG_PROOF_LENGTH", merkle.root_from_inclusion, index, size, leaf, path[:-1])
             self.assertNotEqual(merkle.root_from_inclusion(index, size, leaf, [root] + path[1:]), root)
-        self.assertRefused("LOG_PROOF_LENGTH", merkle.root_from_inclusion, size, size, leaf, path)
-        self.assertRefused("LOG_PROOF_LENGTH", merkle.root_from_inclusion, -1, size, leaf, path)
+        self.assertRefused("INDEX_BEYOND_TREE", merkle.root_from_inclusion, size, size, leaf, path)
+        self.assertRefused("INDEX_BEYOND_TREE", merkle.root_from_inclusion, -1, size, leaf, path)
 
     def test_consistency_for_every_pair_of_sizes(self):
         items = entries(MOST)
@@ -148,7 +148,7 @@ class ProofFileTest(VerifyTest):
             f"{maker.ORIGIN}\n",
         ):
             with self.subTest(text=text):
-                self.assertRefused("BAD_CHECKPOINT", read, text)
+                self.assertRefused(("NOT_A_CHECKPOINT", "WRONG_ORIGIN"), read, text)
 
 
 class TilesTest(VerifyTest):

@@ -123,8 +123,19 @@ class Audit:
                 "only --log, with a log that verifies, can show that it still begins as it did", asked=True
             )
         checkpoint = read_checkpoint(self._in.old_checkpoint[1], self._log_keys)
+        if checkpoint.origin != self._log.checkpoint.origin:
+            return not_checked("the checkpoint is of another log than the copy", asked=True)
+        require(
+            checkpoint.size <= self._log.checkpoint.size,
+            "LOG_ROLLED_BACK",
+            "the copy is shorter than the log was at this checkpoint",
+        )
         self._check_checkpoint(checkpoint)
         return f"the log still begins with the {checkpoint.size} entries of this checkpoint"
+
+    def _is_beyond_copy(self, checkpoint):
+        copy = self._log and self._log.checkpoint
+        return copy is not None and copy.origin == checkpoint.origin and checkpoint.size > copy.size
 
     def _check_checkpoint(self, checkpoint):
         """Refused: it contradicts another, the log on disk, or its key's time."""
@@ -132,8 +143,9 @@ class Audit:
             self._key_chain.check_checkpoint_key(checkpoint.key.key, checkpoint.size)
         known = self._roots.setdefault((checkpoint.origin, checkpoint.size), checkpoint.root)
         require(known == checkpoint.root, "LOG_FORKED", "two checkpoints of one log and size have different roots")
+        comparable = self._log is not None and self._log.checkpoint.origin == checkpoint.origin
         require(
-            self._log is None or self._log.checkpoint.origin != checkpoint.origin or self._log.begins_with(checkpoint),
+            not comparable or self._is_beyond_copy(checkpoint) or self._log.begins_with(checkpoint),
             "LOG_FORKED",
             "the log on disk does not begin as this checkpoint says",
         )
@@ -245,6 +257,8 @@ class Audit:
             return f"entry {certificate.log_index} of the log on disk"
         proof, checkpoint = verify_log_proof(certificate.proof, leaf, self._log_keys)
         self._check_checkpoint(checkpoint)
+        if self._is_beyond_copy(checkpoint) and self._log.entries[proof.index : proof.index + 1] != [leaf]:
+            return not_checked("the proof is of a larger log than the copy, which may be another one", asked=True)
         # A key's end is told by its place in the log of the newest name.
         if self._key_chain is None or checkpoint.origin == self._key_chain.newest.origin:
             certificate.log_index = proof.index

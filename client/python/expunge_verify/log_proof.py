@@ -23,28 +23,28 @@ def _is_index(text):
 
 
 def read_log_proof(content):
-    """The LogProof in a file. Refused (BAD_LOG_PROOF): it is none."""
+    """The LogProof in a file. Refused (NOT_A_PROOF): it is none."""
     head, blank, checkpoint = content.partition(b"\n\n")
-    require(blank, "BAD_LOG_PROOF", "there is no checkpoint")
+    require(blank, "NOT_A_PROOF", "there is no checkpoint")
     try:
         lines = head.decode("ascii").split("\n")
     except UnicodeDecodeError as error:
-        raise Refused("BAD_LOG_PROOF", "the proof is not ASCII") from error
-    require(lines[0] == _HEADER, "BAD_LOG_PROOF", "the first line is another one")
+        raise Refused("NOT_A_PROOF", "the proof is not ASCII") from error
+    require(lines[0] == _HEADER, "NOT_A_PROOF", "the first line is another one")
     rest = lines[1:]
     try:
         if rest and rest[0].startswith("extra "):
             parse_base64(rest.pop(0).removeprefix("extra "))
         require(
             rest and rest[0].startswith("index ") and _is_index(rest[0].removeprefix("index ")),
-            "BAD_LOG_PROOF",
+            "NOT_A_PROOF",
             "there is no index",
         )
         index = int(rest.pop(0).removeprefix("index "))
         path = [parse_base64(line) for line in rest]
     except ValueError as error:
-        raise Refused("BAD_LOG_PROOF", "a line is not in base64") from error
-    require(len(path) <= _MAX_PATH and all(len(hash_) == 32 for hash_ in path), "BAD_LOG_PROOF", "a hash is no SHA-256")
+        raise Refused("NOT_A_PROOF", "a line is not in base64") from error
+    require(len(path) <= _MAX_PATH and all(len(hash_) == 32 for hash_ in path), "NOT_A_PROOF", "a hash is no SHA-256")
     return LogProof(index, path, checkpoint)
 
 

@@ -37,8 +37,8 @@ def _split(size):
 
 
 def root_from_inclusion(index, size, leaf, path):
-    """The root that an audit path leads to. Refused (LOG_PROOF_LENGTH): it is no path for this index and size."""
-    require(0 <= index < size, "LOG_PROOF_LENGTH", "the index is not in the tree")
+    """The root that an audit path leads to. Refused (INDEX_BEYOND_TREE, WRONG_PROOF_LENGTH): it is no path for this index and size."""
+    require(0 <= index < size, "INDEX_BEYOND_TREE", "the index is not in the tree")
     rest = list(path)
 
     def climb(index, size):
@@ -46,12 +46,12 @@ def root_from_inclusion(index, size, leaf, path):
             return leaf
         k = _split(size)
         left = climb(index, k) if index < k else climb(index - k, size - k)
-        require(rest, "LOG_PROOF_LENGTH", "the inclusion proof is too short")
+        require(rest, "WRONG_PROOF_LENGTH", "the inclusion proof is too short")
         other = rest.pop(0)
         return node_hash(left, other) if index < k else node_hash(other, left)
 
     root = climb(index, size)
-    require(not rest, "LOG_PROOF_LENGTH", "the inclusion proof is too long")
+    require(not rest, "WRONG_PROOF_LENGTH", "the inclusion proof is too long")
     return root
 
 

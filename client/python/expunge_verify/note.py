@@ -63,30 +63,30 @@ class Checkpoint:
 
 def _signature_lines(block):
     lines = block.split("\n")
-    require(lines.pop() == "" and 0 < len(lines) <= MAX_SIGNATURES, "BAD_NOTE", "the note has no signature lines")
+    require(lines.pop() == "" and 0 < len(lines) <= MAX_SIGNATURES, "NOT_A_NOTE", "the note has no signature lines")
     for line in lines:
         name, space, text = line.removeprefix(_DASH).partition(" ")
         require(
-            line.startswith(_DASH) and space and _is_key_name(name), "BAD_NOTE", "a signature line has another form"
+            line.startswith(_DASH) and space and _is_key_name(name), "NOT_A_NOTE", "a signature line has another form"
         )
         try:
             signature = parse_base64(text)
         except ValueError as error:
-            raise Refused("BAD_NOTE", "a signature is not in base64") from error
-        require(len(signature) > 4, "BAD_NOTE", "a signature is too short")
+            raise Refused("NOT_A_NOTE", "a signature is not in base64") from error
+        require(len(signature) > 4, "NOT_A_NOTE", "a signature is too short")
         yield name, signature[:4], signature[4:]
 
 
 def open_note(content, keys):
     """(text, NoteKey) of a note that one of `keys` signed. Signatures by other keys are ignored, a wrong one of these is not."""
-    require(len(content) <= MAX_BYTES, "BAD_NOTE", "the note is too large")
+    require(len(content) <= MAX_BYTES, "NOT_A_NOTE", "the note is too large")
     try:
         note = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused("BAD_NOTE", "the note is not UTF-8") from error
-    require(not any(c < " " and c != "\n" for c in note), "BAD_NOTE", "the note holds control characters")
+        raise Refused("NOT_A_NOTE", "the note is not UTF-8") from error
+    require(not any(c < " " and c != "\n" for c in note), "NOT_A_NOTE", "the note holds control characters")
     split = note.rfind("\n\n")
-    require(split >= 0, "BAD_NOTE", "the note has no signatures")
+    require(split >= 0, "NOT_A_NOTE", "the note has no signatures")
     text, block = note[: split + 1], note[split + 2 :]
     known = {(key.name, key.key_id): key for key in keys}
     signer = None
@@ -108,17 +108,17 @@ def read_checkpoint(content, keys):
     """The Checkpoint of a note. Its first line must be the name of the key that signed it."""
     text, key = open_note(content, keys)
     lines = text.split("\n")
-    require(len(lines) >= 4 and lines[-1] == "" and all(lines[:-1]), "BAD_CHECKPOINT", "the note is no checkpoint")
+    require(len(lines) >= 4 and lines[-1] == "" and all(lines[:-1]), "NOT_A_CHECKPOINT", "the note is no checkpoint")
     origin, size, root = lines[:3]
     require(
         size.isascii() and size.isdigit() and (size == "0" or size[0] != "0") and int(size) < 1 << 63,
-        "BAD_CHECKPOINT",
+        "NOT_A_CHECKPOINT",
         "the size is no number",
     )
     try:
         root = parse_base64(root)
     except ValueError as error:
-        raise Refused("BAD_CHECKPOINT", "the root is not in base64") from error
-    require(len(root) == 32, "BAD_CHECKPOINT", "the root is no SHA-256")
-    require(origin == key.name, "BAD_CHECKPOINT", "the origin is not the name of the key")
+        raise Refused("NOT_A_CHECKPOINT", "the root is not in base64") from error
+    require(len(root) == 32, "NOT_A_CHECKPOINT", "the root is no SHA-256")
+    require(origin == key.name, "WRONG_ORIGIN", "the origin is not the name of the key")
     return Checkpoint(origin, int(size), root, key)
