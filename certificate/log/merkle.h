@@ -24,7 +24,7 @@ namespace expunge::certificate {
 [[nodiscard]] Digest EmptyLogRoot();
 
 // The hashes of a log that grows: of every complete subtree, so that a proof needs no entry.
-// Space: 65 bytes a leaf. Threads: any number of readers, or one writer.
+// Space: 67 bytes a leaf. Threads: any number of readers, or one writer.
 class MerkleLog {
  public:
   [[nodiscard]] uint64_t size() const { return levels_.empty() ? 0 : levels_.front().size(); }

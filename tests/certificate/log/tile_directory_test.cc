@@ -101,7 +101,9 @@ TEST_F(TileDirectoryTest, SaysWhatIsMissingOrDiffers) {
     }
     WriteBytes(Path(path), contents);
   }
-  WriteBytes(Path("tile/1/000.p/2"), std::string(20'000'000, 'x'));
+  std::string large;
+  large.resize(20'000'000, 'x');
+  WriteBytes(Path("tile/1/000.p/2"), large);
   EXPECT_EQ(faults().size(), 1);
   // All is written again.
   ASSERT_TRUE(Write(0, 600).ok());
