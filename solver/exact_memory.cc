@@ -145,6 +145,7 @@ absl::StatusOr<ExactMemory::Eviction> ExactMemory::Evict(const EvictionRequest& 
 
 Scope ExactMemory::scope() const { return impl_->scope; }
 const std::vector<Selection>& ExactMemory::selections() const { return impl_->selections; }
+std::vector<Selection> ExactMemory::TakeSelections() { return std::exchange(impl_->selections, {}); }
 Horizon ExactMemory::EvaluateHorizon(size_t index) const {
   return impl_->selections[index].Evaluate(Support(), rho());
 }

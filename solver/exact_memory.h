@@ -120,6 +120,8 @@ class ExactMemory {
   [[nodiscard]] Scope scope() const;
   // Every selection made so far, the oldest first, without the keys of tokens that were removed since.
   [[nodiscard]] const std::vector<Selection>& selections() const;
+  // Hands them over: selections() is empty then, and what is removed later is not forgotten in them.
+  [[nodiscard]] std::vector<Selection> TakeSelections();
   // Whether the claim of selections()[index] is proven for the present state.
   [[nodiscard]] Horizon EvaluateHorizon(size_t index) const;
 

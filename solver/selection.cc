@@ -114,12 +114,13 @@ bool BoxIsAbsolute(const Config& config, uint64_t support) {
 }  // namespace
 
 Selection::Selection(const Config& config, std::vector<SupportEntry> reference, double rho,
-                     double margin_lower, uint64_t dropped)
+                     double margin_lower, uint64_t dropped, double erased_weight_upper)
     : config_(config),
       reference_(std::move(reference)),
       rho_(rho),
       margin_lower_(margin_lower),
-      dropped_(dropped) {}
+      dropped_(dropped),
+      erased_weight_upper_(erased_weight_upper) {}
 
 void Selection::Forget(absl::string_view id) {
   for (size_t i = 0; i < reference_.size();) {

@@ -33,11 +33,17 @@ class Selection {
   // `reference` is the support (all of S and E) of the state s0 in which the tokens were dropped, `rho` its
   // multiplier.
   // `margin_lower` <= g_j(s0) for every dropped token j; infinity if none was dropped.
+  // `erased_weight_upper` >= the weights in s0 of the tokens of its support that are not in `reference`, as
+  // they were erased since.
   Selection(const Config& config, std::vector<SupportEntry> reference, double rho, double margin_lower,
-            uint64_t dropped);
+            uint64_t dropped, double erased_weight_upper = 0);
 
   [[nodiscard]] uint64_t dropped() const { return dropped_; }
   [[nodiscard]] double margin_lower() const { return margin_lower_; }
+  // With these and the two above it can be made again.
+  [[nodiscard]] const std::vector<SupportEntry>& reference() const { return reference_; }
+  [[nodiscard]] double rho() const { return rho_; }
+  [[nodiscard]] double erased_weight_upper() const { return erased_weight_upper_; }
 
   // The token was erased: lets go of its key. Cost: O(|support|).
   void Forget(absl::string_view id);
@@ -54,7 +60,7 @@ class Selection {
   double rho_;
   double margin_lower_;
   uint64_t dropped_;
-  double erased_weight_upper_ = 0;  // of reference tokens that were erased since
+  double erased_weight_upper_;  // of reference tokens that were erased since
 };
 
 }  // namespace expunge::solver

@@ -16,6 +16,7 @@ void AddImportCommand(CLI::App* app, Context* context);        // import
 void AddReadCommand(CLI::App* app, Context* context);          // read
 void AddTokensCommand(CLI::App* app, Context* context);        // tokens
 void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge, erasure status
+void AddEvictCommand(CLI::App* app, Context* context);         // evict
 void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|show|verify|keys
 void AddKeysCommands(CLI::App* app, Context* context);         // keys list|export|rotate
 void AddLogCommands(CLI::App* app, Context* context);          // log timestamp|verify-timestamp

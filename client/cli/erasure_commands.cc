@@ -35,7 +35,7 @@ absl::Status Delete(Context* context, const DeleteOptions& options) {
   for (const std::string& token : options.tokens) request.add_token_ids(token);
   request.set_request_id(RequestId(options.erasure.request_id));
   request.set_validate_only(options.erasure.validate_only);
-  request.mutable_basis()->set_legal_basis(options.erasure.legal_basis);
+  EXPUNGE_RETURN_IF_ERROR(FillBasis(options.erasure, request.mutable_basis()));
   const auto response = context->Client().Delete(request);
   EXPUNGE_RETURN_IF_ERROR(WithRetryHint(response.status(), request.request_id()));
   Json json;
@@ -84,7 +84,7 @@ absl::Status Purge(Context* context, const PurgeOptions& options) {
   request.set_subject(options.subject);
   request.set_request_id(RequestId(options.erasure.request_id));
   request.set_validate_only(options.erasure.validate_only);
-  request.mutable_basis()->set_legal_basis(options.erasure.legal_basis);
+  EXPUNGE_RETURN_IF_ERROR(FillBasis(options.erasure, request.mutable_basis()));
   const auto response = context->Client().Purge(request);
   EXPUNGE_RETURN_IF_ERROR(WithRetryHint(response.status(), request.request_id()));
   Json json;

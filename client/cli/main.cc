@@ -126,6 +126,7 @@ int Run(int argc, char** argv) {
   AddReadCommand(&app, &context);
   AddTokensCommand(&app, &context);
   AddErasureCommands(&app, &context);
+  AddEvictCommand(&app, &context);
   AddCertificateCommands(&app, &context);
   AddKeysCommands(&app, &context);
   AddLogCommands(&app, &context);

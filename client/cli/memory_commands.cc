@@ -98,7 +98,7 @@ absl::Status Delete(Context* context, const std::string& id, const ErasureOption
   request.set_name(context->MemoryName(id));
   request.set_request_id(RequestId(options.request_id));
   request.set_validate_only(options.validate_only);
-  request.mutable_basis()->set_legal_basis(options.legal_basis);
+  EXPUNGE_RETURN_IF_ERROR(FillBasis(options, request.mutable_basis()));
   const auto response = context->Client().DeleteMemory(request);
   EXPUNGE_RETURN_IF_ERROR(WithRetryHint(response.status(), request.request_id()));
   Json json;

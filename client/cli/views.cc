@@ -83,6 +83,11 @@ Json TokenJson(const v1::TokenInfo& token) {
   return json;
 }
 
+std::string SelectionStatusName(v1::SelectionStatus status) {
+  const std::string name = v1::SelectionStatus_Name(status);
+  return std::string(absl::StripPrefix(name, "SELECTION_STATUS_"));
+}
+
 Json CertificateJson(const v1::Certificate& certificate) {
   Json json;
   json["name"] = certificate.name();
@@ -91,7 +96,22 @@ Json CertificateJson(const v1::Certificate& certificate) {
   json["create_time"] = TimeText(certificate.create_time());
   json["stage"] = StageName(certificate.stage());
   json["completes"] = certificate.completes().empty() ? Json(nullptr) : Json(certificate.completes());
+  if (!certificate.has_selection()) return json;
+  const v1::SelectionHorizon& horizon = certificate.selection();
+  Json& selection = json["selection"];
+  selection["status"] = SelectionStatusName(horizon.status());
+  if (!horizon.has_state()) return json;
+  selection["state"] = StateJson(horizon.state());
+  selection["movement_upper"] = horizon.movement_upper();
+  selection["margin_lower"] = horizon.margin_lower();
   return json;
+}
+
+std::string HorizonText(const v1::SelectionHorizon& horizon) {
+  const std::string status = SelectionStatusName(horizon.status());
+  if (!horizon.has_state()) return status;
+  return absl::StrFormat("%s (moved by at most %.6g of a margin of at least %.6g)", status,
+                         horizon.movement_upper(), horizon.margin_lower());
 }
 
 std::string StageName(v1::ErasureStage stage) {

@@ -23,6 +23,8 @@ namespace expunge::cli {
 [[nodiscard]] Json TokenJson(const v1::TokenInfo& token);
 // Everything but the envelope.
 [[nodiscard]] Json CertificateJson(const v1::Certificate& certificate);
+// "HOLDS (moved by at most 0.01 of a margin of at least 0.2)", "UNKNOWN".
+[[nodiscard]] std::string HorizonText(const v1::SelectionHorizon& horizon);
 
 // "KEY_DESTROYED", "PHYSICALLY_PURGED", or "" for a certificate that erases nothing.
 [[nodiscard]] std::string StageName(v1::ErasureStage stage);

@@ -49,6 +49,10 @@ absl::StatusOr<v1::AddResponse> Client::Add(const v1::AddRequest& request) {
   return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::Add, request);
 }
 
+absl::StatusOr<v1::EvictResponse> Client::Evict(const v1::EvictRequest& request) {
+  return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::Evict, request);
+}
+
 absl::StatusOr<v1::ReadResponse> Client::Read(const v1::ReadRequest& request) {
   return Call(timeout_, memories_.get(), &v1::MemoryService::Stub::Read, request);
 }

@@ -38,6 +38,7 @@ class Client {
   absl::StatusOr<v1::GetMemoryResponse> GetMemory(const v1::GetMemoryRequest& request);
   absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const v1::DeleteMemoryRequest& request);
   absl::StatusOr<v1::AddResponse> Add(const v1::AddRequest& request);
+  absl::StatusOr<v1::EvictResponse> Evict(const v1::EvictRequest& request);
   absl::StatusOr<v1::ReadResponse> Read(const v1::ReadRequest& request);
   absl::StatusOr<v1::DeleteResponse> Delete(const v1::DeleteRequest& request);
   absl::StatusOr<v1::PurgeResponse> Purge(const v1::PurgeRequest& request);

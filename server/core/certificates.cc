@@ -14,6 +14,7 @@
 #include "server/core/handles.h"
 #include "server/core/names.h"
 #include "server/core/records.h"
+#include "server/core/selections.h"
 #include "server/core/times.h"
 
 namespace expunge::core {
@@ -71,6 +72,7 @@ void FillRemoval(const CertificateOccasion& occasion, const MemoryView& before, 
   for (const certificate::RemovedToken& token : content.removed) handles.push_back(token.handle);
   statement->transition = before.content().tree.TransitionOf(std::move(handles));
   statement->removed = std::move(content.removed);
+  statement->horizon_margin_lower = content.horizon_margin_lower;
 }
 
 }  // namespace
@@ -96,6 +98,8 @@ certificate::Statement MakeStatement(const CertificateOccasion& occasion, const 
                          config.value_dimension};
   statement.before = before.summary();
   statement.after = after;
+  statement.scope = content.kind == certificate::Kind::kSelection ? certificate::Scope::kRetainedSet
+                                                                  : before.content().scope;
   if (content.kind != certificate::Kind::kState) {
     FillRemoval(occasion, before, std::move(content), &statement);
   }
@@ -127,6 +131,7 @@ absl::StatusOr<v1::Certificate> SealRecord(const Context& context, const Tenant&
                                            const storage::v1::CertificateRecord& record) {
   v1::Certificate certificate = DescribeRecord(tenant, number, record);
   EXPUNGE_RETURN_IF_ERROR(SealInto(context, record, &certificate));
+  DescribeSelection(tenant, number, record, &certificate);
   return certificate;
 }
 

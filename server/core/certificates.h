@@ -31,6 +31,7 @@ struct CertificateContent {
   // What the whole request removes, if it goes through more than this memory.
   uint64_t request_tokens = 0;
   uint64_t request_memories = 0;
+  double horizon_margin_lower = 0;  // kSelection
 };
 
 [[nodiscard]] v1::CertificateKind KindProto(certificate::Kind kind);

@@ -77,6 +77,17 @@ void CheckLogged(FsckWalk* walk, absl::string_view key, const storage::v1::Certi
   walk->AddProblem(Table::kCertificates, key, "it is not in the log in its place");
 }
 
+// Once tokens were dropped from a memory's reserve, its certificates say so; second ones say what the first
+// said.
+void CheckScope(FsckWalk* walk, absl::string_view key, const PayloadFacts& payload) {
+  if (payload.completes.has_value()) return;
+  if (payload.scope == certificate::Scope::kRetainedSet) {
+    walk->retained.insert(ToBytes(payload.memory));
+  } else if (walk->retained.contains(ToBytes(payload.memory))) {
+    walk->AddProblem(Table::kCertificates, key, "it claims more than an earlier one of its memory leaves");
+  }
+}
+
 void CheckCertificate(FsckWalk* walk, absl::string_view key, const OpenRecord& opened, TenantFacts* tenant,
                       Chains* chains) {
   storage::v1::CertificateRecord record;
@@ -101,14 +112,35 @@ void CheckCertificate(FsckWalk* walk, absl::string_view key, const OpenRecord& o
   const Digest sha256 = Sha256(record.payload());
   CheckPlaceInChain(walk, key, *payload, sha256, &(*chains)[absl::StrCat(handle, AsView(payload->memory))]);
   CheckFirstStage(walk, key, record, *payload, *tenant);
+  CheckScope(walk, key, *payload);
   for (const Digest& removed : payload->removed) {
     if (!walk->commitments.contains(removed)) continue;
     walk->AddProblem(Table::kCertificates, key, "a token that it says is removed is still there");
   }
   ++walk->report().certificates;
   tenant->certificates[CertificateNumber(key)] = {
-      record.memory_pseudonym(), payload->sequence,      sha256, record.stage(),
-      record.completes(),        payload->removed.size()};
+      record.memory_pseudonym(), payload->sequence,       sha256,       record.stage(),
+      record.completes(),        payload->removed.size(), record.kind()};
+}
+
+// Each selection of a state has its certificate, and a memory has the scope that its certificates say.
+void CheckSelections(FsckWalk* walk) {
+  for (const auto& [pseudonym, memory] : walk->memories) {
+    if (!memory.scope.has_value()) continue;
+    if ((*memory.scope == certificate::Scope::kRetainedSet) != walk->retained.contains(pseudonym)) {
+      walk->AddProblem(Table::kStates, pseudonym, "its scope is not the one that its certificates say");
+    }
+    const auto tenant = walk->tenants.find(memory.tenant);
+    if (tenant == walk->tenants.end()) continue;
+    for (const uint64_t number : memory.selections) {
+      const auto found = tenant->second.certificates.find(number);
+      if (found != tenant->second.certificates.end() && found->second.memory == pseudonym &&
+          found->second.kind == v1::CERTIFICATE_KIND_SELECTION && found->second.completes == 0) {
+        continue;
+      }
+      walk->AddProblem(Table::kStates, pseudonym, "a selection of it has no certificate");
+    }
+  }
 }
 
 // Each memory that is there remembers the end of its chain.
@@ -152,6 +184,7 @@ void CheckCertificates(FsckWalk* walk) {
     CheckCertificate(walk, key, opened, tenant, &chains);
   });
   CheckEnds(walk, chains);
+  CheckSelections(walk);
 }
 
 }  // namespace expunge::core

@@ -45,7 +45,7 @@ ReadableMemories CheckRecords(FsckWalk* walk) {
       walk->AddProblem(Table::kMemories, key, "another memory has its name");
     }
     ++walk->report().memories;
-    walk->memories[std::string(key)] = {true, tenant->second, decoded->chain};
+    walk->memories[std::string(key)] = {true, tenant->second, decoded->chain, std::nullopt, {}};
     readable[std::string(key)] = {decoded->identity, opened.key};
   });
   return readable;
@@ -81,6 +81,11 @@ absl::Status CheckState(FsckWalk* walk, absl::string_view pseudonym, const Reada
   // One that does not unseal is reported with the table.
   if (!opened.ok()) return absl::OkStatus();
   EXPUNGE_ASSIGN_OR_RETURN(const Snapshot view, ReadState(memory.identity, memory.key, *opened, tokens));
+  MemoryFacts& facts = walk->memories[std::string(pseudonym)];
+  facts.scope = view->content().scope;
+  for (const HeldSelection& selection : view->content().selections) {
+    facts.selections.push_back(selection.certificate);
+  }
   return walk->options().solve ? CheckBySolving(*view) : absl::OkStatus();
 }
 

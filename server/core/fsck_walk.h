@@ -28,6 +28,7 @@ struct CertificateFacts {
   uint32_t stage = 0;
   uint64_t completes = 0;
   uint64_t removed = 0;  // tokens
+  uint32_t kind = 0;
 };
 
 struct TenantFacts {
@@ -41,6 +42,9 @@ struct MemoryFacts {
   bool readable = false;  // its own record
   std::string tenant;     // handle
   Chain chain;
+  // Of its state, if that could be read: its scope, and the certificates of its selections.
+  std::optional<certificate::Scope> scope;
+  std::vector<uint64_t> selections;
 };
 
 class FsckWalk {
@@ -77,6 +81,7 @@ class FsckWalk {
   std::map<uint64_t, Digest> leaves;            // of the log: SHA-256, by their places
   std::map<std::string, TenantFacts> tenants;   // by handle
   std::map<std::string, MemoryFacts> memories;  // by pseudonym; also those whose record is damaged
+  std::set<std::string> retained;               // pseudonyms: certificates have the scope RETAINED_SET
   // The commitment of every token that could be read, by its key in kTokens; and of all of them.
   std::unordered_map<std::string, Digest> tokens;
   std::set<Digest> commitments;

@@ -86,7 +86,7 @@ absl::StatusOr<Snapshot> ReadState(const std::shared_ptr<const MemoryIdentity>& 
   if (!ParseRecord(opened, &record) || opened.key != key) {
     return absl::InvalidArgumentError("its state is unreadable");
   }
-  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, tokens));
+  EXPUNGE_ASSIGN_OR_RETURN(MemoryContent content, DecodeState(record, memory->config, tokens));
   auto view = std::make_shared<const MemoryView>(memory, record.epoch(), std::move(content));
   EXPUNGE_RETURN_IF_ERROR(CheckDigests(*view, record));
   return view;

@@ -116,6 +116,15 @@ HeldEntry MemoryView::EntryAt(size_t index) const {
   return {static_cast<uint32_t>(index), solver::TokenClass::kReserve, 0};
 }
 
+std::vector<solver::SupportEntry> MemoryView::Support() const {
+  std::vector<solver::SupportEntry> support;
+  support.reserve(content_.entries.size());
+  for (const HeldEntry& entry : content_.entries) {
+    support.push_back({tokens()[entry.index]->token, entry.token_class, entry.weight});
+  }
+  return support;
+}
+
 solver::MemoryState MemoryView::State() const {
   solver::MemoryState state;
   state.config = identity_->config;

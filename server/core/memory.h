@@ -21,6 +21,7 @@
 #include "server/core/held_token.h"
 #include "server/core/token_sequence.h"
 #include "solver/memory_state.h"
+#include "solver/selection.h"
 
 namespace expunge::core {
 
@@ -31,6 +32,16 @@ struct HeldEntry {
   double weight = 0;
 };
 
+// Tokens that were dropped from the reserve, and the state that the claim about them compares with.
+struct HeldSelection {
+  uint64_t certificate = 0;  // the number of its first one
+  std::shared_ptr<const solver::Selection> claim;
+};
+using HeldSelections = std::vector<HeldSelection>;  // the oldest first
+
+// So many of a memory are kept; of older ones nothing can be said any more. They are written with each state.
+inline constexpr size_t kMostSelections = 16;
+
 // What a snapshot consists of.
 struct MemoryContent {
   TokenSequence tokens;            // ascending by the bytes of their ids
@@ -38,6 +49,9 @@ struct MemoryContent {
   std::vector<HeldEntry> entries;  // S and E, ascending by index
   double rho = 0;
   solver::Proof proof;
+  // kRetainedSet: tokens were dropped from its reserve once.
+  certificate::Scope scope = certificate::Scope::kFullHistory;
+  HeldSelections selections;
 };
 
 [[nodiscard]] std::vector<certificate::TreeLeaf> LeavesOf(const HeldTokens& tokens);
@@ -71,6 +85,8 @@ class MemoryView {
   // Class and weight of the token at `index`. Cost: O(log |S+E|).
   [[nodiscard]] HeldEntry EntryAt(size_t index) const;
 
+  // The tokens of S and E with their weights, as the solver sees them. Cost: O(|S+E|).
+  [[nodiscard]] std::vector<solver::SupportEntry> Support() const;
   // All of it, as the solver sees it. Cost: O(n).
   [[nodiscard]] solver::MemoryState State() const;
   // solver::Fingerprint. Cost: O(n (d + dv)) the first time. Threads: any number at once.

@@ -26,6 +26,8 @@ absl::StatusOr<v1::AddResponse> AddTokens(const Context& context, const v1::AddR
 // remove.cc
 absl::StatusOr<v1::DeleteResponse> DeleteTokens(const Context& context, const v1::DeleteRequest& request);
 absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1::PurgeRequest& request);
+// evict.cc
+absl::StatusOr<v1::EvictResponse> EvictTokens(const Context& context, const v1::EvictRequest& request);
 // read.cc
 absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::ReadRequest& request);
 absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,

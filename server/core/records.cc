@@ -74,6 +74,63 @@ absl::StatusOr<std::vector<HeldEntry>> DecodeEntries(const storage::v1::StateRec
   return entries;
 }
 
+// REQUIRES: `tokens` has all that the selection refers to.
+storage::v1::SelectionRecord EncodeSelection(const HeldSelection& selection, const TokenSequence& tokens) {
+  const solver::Selection& claim = *selection.claim;
+  storage::v1::SelectionRecord record;
+  record.set_certificate(selection.certificate);
+  record.set_rho(claim.rho());
+  record.set_margin_lower(claim.margin_lower());
+  record.set_dropped(claim.dropped());
+  record.set_erased_weight_upper(claim.erased_weight_upper());
+  std::vector<double> weights;
+  for (const solver::SupportEntry& entry : claim.reference()) {
+    record.add_reference(static_cast<uint32_t>(tokens.Place(entry.token->id)));
+    weights.push_back(entry.weight);
+  }
+  record.set_reference_weights(PackDoubles(weights));
+  return record;
+}
+
+absl::Status WrongSelection() {
+  return absl::InvalidArgumentError("a selection of the state does not match its tokens");
+}
+
+absl::StatusOr<HeldSelection> DecodeSelection(const storage::v1::SelectionRecord& record,
+                                              const solver::Config& config, const HeldTokens& tokens) {
+  const auto count = static_cast<size_t>(record.reference_size());
+  EXPUNGE_ASSIGN_OR_RETURN(
+      const std::vector<double> weights,
+      RequireDoubles(record.reference_weights(), count, "a selection's list of weights"));
+  std::vector<solver::SupportEntry> reference;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t place = record.reference(static_cast<int>(i));
+    const bool ascends = i == 0 || record.reference(static_cast<int>(i) - 1) < place;
+    if (!ascends || place >= tokens.size() || !(weights[i] >= 0 && weights[i] <= 1)) return WrongSelection();
+    // The claim looks at weights alone.
+    reference.push_back({tokens[place]->token, solver::TokenClass::kMargin, weights[i]});
+  }
+  const bool bounded = record.margin_lower() >= 0 && record.erased_weight_upper() >= 0;
+  if (!bounded || record.certificate() == 0 || record.dropped() == 0) return WrongSelection();
+  return HeldSelection{record.certificate(),
+                       std::make_shared<const solver::Selection>(config, std::move(reference), record.rho(),
+                                                                 record.margin_lower(), record.dropped(),
+                                                                 record.erased_weight_upper())};
+}
+
+// The latest certificate last; only a memory of which tokens were dropped has any.
+absl::StatusOr<HeldSelections> DecodeSelections(const storage::v1::StateRecord& record,
+                                                const solver::Config& config, const HeldTokens& tokens) {
+  HeldSelections selections;
+  if (record.selections_size() > 0 && !record.retained_set()) return WrongSelection();
+  for (const storage::v1::SelectionRecord& selection : record.selections()) {
+    EXPUNGE_ASSIGN_OR_RETURN(HeldSelection held, DecodeSelection(selection, config, tokens));
+    if (!selections.empty() && selections.back().certificate >= held.certificate) return WrongSelection();
+    selections.push_back(std::move(held));
+  }
+  return selections;
+}
+
 }  // namespace
 
 bool ParseRecord(const storage::OpenRecord& opened, google::protobuf::MessageLite* record) {
@@ -122,6 +179,10 @@ storage::v1::StateRecord EncodeState(const MemoryView& view) {
   record.set_state_digest(ToBytes(view.summary().state_digest));
   record.set_token_root(ToBytes(view.summary().token_root));
   record.set_entries_root(ToBytes(view.summary().entries_root));
+  record.set_retained_set(content.scope == certificate::Scope::kRetainedSet);
+  for (const HeldSelection& selection : content.selections) {
+    *record.add_selections() = EncodeSelection(selection, content.tokens);
+  }
   return record;
 }
 
@@ -173,13 +234,16 @@ void WipeRecord(storage::v1::TokenRecord* record) {
   Wipe(record->mutable_salt());
 }
 
-absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record, const HeldTokens& tokens) {
+absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record,
+                                          const solver::Config& config, const HeldTokens& tokens) {
   MemoryContent content;
   EXPUNGE_ASSIGN_OR_RETURN(content.entries, DecodeEntries(record, tokens.size()));
   content.rho = record.rho();
   content.proof = DecodeProof(record.proof());
   content.tree = TreeOf(tokens);
   content.tokens = TokenSequence(tokens);
+  if (record.retained_set()) content.scope = certificate::Scope::kRetainedSet;
+  EXPUNGE_ASSIGN_OR_RETURN(content.selections, DecodeSelections(record, config, tokens));
   return content;
 }
 

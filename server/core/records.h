@@ -32,6 +32,7 @@ struct DecodedMemory {
 void WipeRecord(storage::v1::TokenRecord* record);
 // The state of `tokens` (ascending by id). Cost: O(n) hashes.
 [[nodiscard]] absl::StatusOr<MemoryContent> DecodeState(const storage::v1::StateRecord& record,
+                                                        const solver::Config& config,
                                                         const HeldTokens& tokens);
 
 }  // namespace expunge::core

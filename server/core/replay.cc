@@ -121,9 +121,26 @@ std::vector<size_t> PlacesOf(const MemoryView& memory, const std::set<std::strin
   return places;
 }
 
-// Takes out of every memory of the tenant what the erasure names.
+// The memories, by their pseudonyms, from whose reserve the certificates say that tokens were dropped.
+std::set<std::string> MemoriesOfSelections(const Reported& reported) {
+  std::set<std::string> memories;
+  for (const auto& [number, record] : reported.certificates) {
+    if (record.kind() == v1::CERTIFICATE_KIND_SELECTION) memories.insert(record.memory_pseudonym());
+  }
+  return memories;
+}
+
+// With the scope of the retained set: the memory's certificates say it already.
+Snapshot Retained(const Snapshot& view) {
+  MemoryContent content = view->content();
+  content.scope = certificate::Scope::kRetainedSet;
+  return std::make_shared<const MemoryView>(view->shared_identity(), view->epoch(), std::move(content),
+                                            view.get());
+}
+
+// Takes out of every memory of the tenant what the erasure names. `selected`: MemoriesOfSelections.
 absl::Status Erase(const Context& context, const Tenant& tenant, const storage::v1::ErasureRecord& erasure,
-                   Change* change, RestoreReport* report) {
+                   const std::set<std::string>& selected, Change* change, RestoreReport* report) {
   if (Mutated("restore.replay")) return absl::OkStatus();
   const std::set<std::string> tokens(erasure.tokens().begin(), erasure.tokens().end());
   const std::set<std::string> memories(erasure.memories().begin(), erasure.memories().end());
@@ -133,10 +150,15 @@ absl::Status Erase(const Context& context, const Tenant& tenant, const storage::
       change->Remove(memory);
       continue;
     }
+    const bool dropped = selected.count(ToBytes(memory->identity().pseudonym)) > 0;
     const std::vector<size_t> places = PlacesOf(*memory, tokens);
-    if (places.empty()) continue;
+    if (places.empty()) {
+      if (dropped) change->Renumber(Retained(memory));
+      continue;
+    }
     report->deleted_tokens += places.size();
     EXPUNGE_ASSIGN_OR_RETURN(Step step, StepByRemoving(context, memory, places));
+    if (dropped) step.after = Retained(step.after);
     change->Put(std::move(step));
   }
   return absl::OkStatus();
@@ -203,7 +225,8 @@ absl::Status Replay(const Context& context, const storage::LedgerEntry& entry, R
   Change change(context, *tenant, RequestIdentity{}, context.clock());
   for (auto& [first, erasure] : reported.erasures) {
     if (first >= tenant->next_certificate()) {
-      EXPUNGE_RETURN_IF_ERROR(Erase(context, *tenant, erasure, &change, report));
+      EXPUNGE_RETURN_IF_ERROR(
+          Erase(context, *tenant, erasure, MemoriesOfSelections(reported), &change, report));
       EXPUNGE_RETURN_IF_ERROR(RefuseRetries(context, *tenant, erasure, &change));
       ++report->deletions;
     }

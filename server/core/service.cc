@@ -57,6 +57,10 @@ absl::StatusOr<v1::AddResponse> Service::Add(const v1::AddRequest& request) {
   return AddTokens(impl_->context, request);
 }
 
+absl::StatusOr<v1::EvictResponse> Service::Evict(const v1::EvictRequest& request) {
+  return EvictTokens(impl_->context, request);
+}
+
 absl::StatusOr<v1::ReadResponse> Service::Read(const v1::ReadRequest& request) {
   return ReadMemory(impl_->context, request);
 }

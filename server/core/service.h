@@ -66,6 +66,7 @@ class Service {
   absl::StatusOr<v1::ListMemoriesResponse> ListMemories(const v1::ListMemoriesRequest& request);
   absl::StatusOr<v1::DeleteMemoryResponse> DeleteMemory(const v1::DeleteMemoryRequest& request);
   absl::StatusOr<v1::AddResponse> Add(const v1::AddRequest& request);
+  absl::StatusOr<v1::EvictResponse> Evict(const v1::EvictRequest& request);
   absl::StatusOr<v1::ReadResponse> Read(const v1::ReadRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request);
 

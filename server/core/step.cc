@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "server/core/selections.h"
 
 namespace expunge::core {
 namespace {
@@ -74,6 +75,23 @@ absl::StatusOr<Snapshot> Finish(const MemoryView& before, const solver::ExactMem
                                             &before);
 }
 
+// The tokens of `before` without those at `places`, which ascend and go to `removed`, with their tree, and
+// what is left of selections.
+MemoryContent Without(const MemoryView& before, const std::vector<size_t>& places, HeldTokens* removed) {
+  std::vector<Digest> handles;
+  for (const size_t place : places) {
+    removed->push_back(before.tokens()[place]);
+    handles.push_back(removed->back()->handle);
+  }
+  MemoryContent content;
+  content.tokens = before.tokens().Without(places);
+  content.tree = before.content().tree;
+  content.tree.Erase(std::move(handles));
+  content.scope = before.content().scope;
+  content.selections = Forgetting(before.content().selections, *removed);
+  return content;
+}
+
 }  // namespace
 
 absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before, HeldTokens added) {
@@ -89,6 +107,8 @@ absl::StatusOr<Step> StepByAdding(const Context& context, const Snapshot& before
   content.tokens = before->tokens().With(added);
   content.tree = before->content().tree;
   content.tree.Insert(LeavesOf(added));
+  content.scope = before->content().scope;
+  content.selections = before->content().selections;
   EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
   step.before = before;
   step.added = std::move(added);
@@ -99,19 +119,35 @@ absl::StatusOr<Step> StepByRemoving(const Context& context, const Snapshot& befo
                                     const std::vector<size_t>& places) {
   Step step;
   std::vector<std::string> ids;
-  std::vector<Digest> handles;
-  for (const size_t place : places) {
-    step.removed.push_back(before->tokens()[place]);
-    ids.push_back(step.removed.back()->token->id);
-    handles.push_back(step.removed.back()->handle);
-  }
+  for (const size_t place : places) ids.push_back(before->tokens()[place]->token->id);
   EXPUNGE_ASSIGN_OR_RETURN(step.solver, context.solvers->Take(*before));
   EXPUNGE_RETURN_IF_ERROR(CheckOutcome(step.solver->Remove(ids)));
+  MemoryContent content = Without(*before, places, &step.removed);
+  EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
+  step.before = before;
+  return step;
+}
 
-  MemoryContent content;
-  content.tokens = before->tokens().Without(places);
-  content.tree = before->content().tree;
-  content.tree.Erase(std::move(handles));
+absl::StatusOr<Step> StepByDropping(const Context& context, const Snapshot& before,
+                                    const solver::EvictionRequest& request, uint64_t certificate) {
+  Step step;
+  EXPUNGE_ASSIGN_OR_RETURN(step.solver, context.solvers->Take(*before));
+  const auto eviction = step.solver->Evict(request);
+  if (!eviction.ok()) {
+    context.solvers->Keep(*before, std::move(step.solver));
+    return CheckOutcome(eviction.status());
+  }
+  std::vector<solver::Selection> selections = step.solver->TakeSelections();
+  if (eviction->dropped.empty()) return step;
+  if (selections.size() != 1) return Disagreement();
+  std::vector<size_t> places;
+  for (const std::string& id : eviction->dropped) places.push_back(before->Find(id));
+  if (std::find(places.begin(), places.end(), before->tokens().size()) != places.end()) return Disagreement();
+  MemoryContent content = Without(*before, places, &step.removed);
+  content.scope = certificate::Scope::kRetainedSet;
+  content.selections.push_back(
+      {certificate, std::make_shared<const solver::Selection>(std::move(selections.front()))});
+  if (content.selections.size() > kMostSelections) content.selections.erase(content.selections.begin());
   EXPUNGE_ASSIGN_OR_RETURN(step.after, Finish(*before, *step.solver, std::move(content)));
   step.before = before;
   return step;

@@ -13,9 +13,9 @@ namespace expunge::rpc {
 
 using RawMemoryService = v1::MemoryService::WithRawCallbackMethod_CreateMemory<
     v1::MemoryService::WithRawCallbackMethod_GetMemory<v1::MemoryService::WithRawCallbackMethod_ListMemories<
-        v1::MemoryService::WithRawCallbackMethod_DeleteMemory<
-            v1::MemoryService::WithRawCallbackMethod_Add<v1::MemoryService::WithRawCallbackMethod_Read<
-                v1::MemoryService::WithRawCallbackMethod_ListTokens<v1::MemoryService::Service>>>>>>>;
+        v1::MemoryService::WithRawCallbackMethod_DeleteMemory<v1::MemoryService::WithRawCallbackMethod_Add<
+            v1::MemoryService::WithRawCallbackMethod_Evict<v1::MemoryService::WithRawCallbackMethod_Read<
+                v1::MemoryService::WithRawCallbackMethod_ListTokens<v1::MemoryService::Service>>>>>>>>;
 
 class MemoryServiceHandlers final : public RawMemoryService {
  public:
@@ -49,6 +49,12 @@ class MemoryServiceHandlers final : public RawMemoryService {
                                 grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"MemoryService.Add", Lane::kChange}, context, message, answer,
                               &core::Service::Add);
+  }
+
+  grpc::ServerUnaryReactor* Evict(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                  grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"MemoryService.Evict", Lane::kChange}, context, message, answer,
+                              &core::Service::Evict);
   }
 
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,

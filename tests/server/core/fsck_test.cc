@@ -287,7 +287,7 @@ TEST_F(FsckTest, OnlySolvingFindsAStateThatIsConsistentButNotCanonical) {
   }
   SortTokens(&tokens);
   const auto state = Get<storage::v1::StateRecord>(Table::kStates, pseudonym);
-  MemoryContent content = DecodeState(state, tokens).value();
+  MemoryContent content = DecodeState(state, identity->config, tokens).value();
   content.rho = std::nextafter(content.rho, 0.0);
   const MemoryView wrong(identity, state.epoch(), std::move(content));
   Write([&](Edit* edit) { edit->Put(Table::kStates, pseudonym, EncodeState(wrong).SerializeAsString()); });

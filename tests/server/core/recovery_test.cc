@@ -142,7 +142,7 @@ TEST_F(RecoveryTest, SolvingAgainFindsAStateThatIsConsistentButNotCanonical) {
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const auto& a, const auto& b) { return a->token->id < b->token->id; });
-  const MemoryContent right = DecodeState(state, tokens).value();
+  const MemoryContent right = DecodeState(state, identity->config, tokens).value();
   ASSERT_EQ(right.entries.front().token_class, solver::TokenClass::kMargin);
   uint32_t reserve = 0;  // the first place that is in R
   while (reserve < right.entries.size() && right.entries[reserve].index == reserve) ++reserve;
