@@ -158,7 +158,6 @@ std::string BundleView::CompareState(const json& predicate, const json& state) c
       {"gamma", algorithm["gamma"] == certificate::HexDouble(parameters.gamma)},
       {"ridge", algorithm["ridge"] == certificate::HexDouble(parameters.ridge)},
       {"boxBound", algorithm["boxBound"] == bundle_.box_bound},
-      {"epoch", state["epoch"] == absl::StrCat(bundle_.epoch)},
       {"tokenCount", state["tokenCount"] == absl::StrCat(bundle_.token_count)},
       {"tokenRoot", DigestOf(state["tokenRoot"]) == bundle_.token_root},
       {"entriesRoot", DigestOf(partition["entriesRoot"]) == bundle_.entries_root},

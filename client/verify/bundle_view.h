@@ -41,7 +41,8 @@ class BundleView {
   void MakeState();
   [[nodiscard]] Verdict CheckDigests();
   [[nodiscard]] Verdict CheckSolution();
-  // An empty text: it agrees; else what does not.
+  // An empty text: it agrees; else what does not. (Epochs may differ: a memory from which a token was removed
+  // again is in the state that it was in before.)
   [[nodiscard]] std::string CompareState(const nlohmann::json& predicate, const nlohmann::json& state) const;
   [[nodiscard]] std::string CompareRemoved(const nlohmann::json& removed) const;
   [[nodiscard]] Verdict Judge(const nlohmann::json& predicate, const char* name) const;

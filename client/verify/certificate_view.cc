@@ -20,15 +20,16 @@ uint64_t CountOf(const json& field) {
   return absl::SimpleAtoi(TextOf(field), &count) ? count : 0;
 }
 
-// The second stage says again what the first says of these (docs/formats/certificate.md, "erasure").
+// Of everything but what the second stage has of its own (docs/formats/certificate.md, "erasure").
 Digest RemovalDigest(const json& predicate) {
-  json removal = json::object();
-  for (const char* name : {"kind", "request", "algorithm", "before", "after", "removed", "removedCount",
-                           "transition", "exactness", "notClaimed", "horizon"}) {
-    if (predicate.contains(name)) removal[name] = predicate[name];
-  }
+  json removal = predicate;
+  for (const char* name : {"issuer", "issued", "completes", "erasure"}) removal.erase(name);
+  for (const char* name : {"sequence", "previousPayloadSha256"}) removal["memory"].erase(name);
   removal["custody"] = predicate["erasure"]["custody"];
-  removal["memory"] = {predicate["memory"]["memory"], predicate["memory"]["tenant"]};
+  removal["residuals"] = json::array();
+  for (const json& residual : predicate["erasure"]["residuals"]) {
+    if (residual["what"] != "SEALED_BYTES") removal["residuals"].push_back(residual);
+  }
   return Sha256(removal.dump());
 }
 

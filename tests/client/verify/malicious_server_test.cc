@@ -260,15 +260,20 @@ TEST_F(MaliciousServerTest, CompletesAnotherRemoval) {
 
 TEST_F(MaliciousServerTest, SaysSomethingElseInTheSecondStage) {
   const std::string& payload = service_.certificates()[2].payload;
-  const std::string edited = absl::StrReplaceAll(payload, {{"GDPR Art. 17(1)(b)", "GDPR Art. 17(1)(a)"}});
-  ASSERT_NE(edited, payload);
-  service_.certificates()[2].envelope = certificate::Seal(edited, NumberedKey(2));
-  Show();
-  Paths paths = AllOf(folder_.path());
-  paths.certificates = {CertificatePath(1), CertificatePath(2)};
-  const Report report = Check(paths);
-  EXPECT_EQ(ClaimOf(report, "002.json", "completion").reason, "BAD_COMPLETION");
-  EXPECT_EQ(ClaimOf(report, "002.json", "log").reason, "NOT_IN_LOG");
+  for (const auto& [from, to] : {std::pair<const char*, const char*>{"17(1)(b)", "17(1)(a)"},
+                                 {"a master key from a file", "a master key from afar"},
+                                 {"\"received\":\"2026", "\"received\":\"2025"}}) {
+    const std::string edited = absl::StrReplaceAll(payload, {{from, to}});
+    ASSERT_NE(edited, payload);
+    service_.certificates()[2].envelope = certificate::Seal(edited, NumberedKey(2));
+    Show();
+    Paths paths = AllOf(folder_.path());
+    paths.certificates = {CertificatePath(1), CertificatePath(2)};
+    const Report report = Check(paths);
+    EXPECT_EQ(ClaimOf(report, "002.json", "statement").reason, "OK") << to;
+    EXPECT_EQ(ClaimOf(report, "002.json", "completion").reason, "BAD_COMPLETION") << to;
+    EXPECT_EQ(ClaimOf(report, "002.json", "log").reason, "NOT_IN_LOG");
+  }
 }
 
 TEST_F(MaliciousServerTest, ForksTheLogForOneAuditor) {
