@@ -30,7 +30,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "bench/results.h"
-#include "certificate/signing_key.h"
+#include "certificate/key_keeper.h"
 #include "server/core/service.h"
 #include "storage/records.pb.h"
 #include "storage/sealed_store.h"
@@ -76,8 +76,8 @@ class Bench {
   Bench(std::string directory, Arguments arguments)
       : directory_(std::move(directory)),
         arguments_(std::move(arguments)),
-        keys_{certificate::SignerOf(certificate::SigningKey::Generate()),
-              certificate::SignerOf(certificate::SigningKey::Generate())} {}
+        keys_{certificate::KeyInFile(directory_ + "/signing_key.pem"),
+              certificate::KeyInFile(directory_ + "/checkpoint_key.pem")} {}
 
   absl::Status Run() {
     EXPUNGE_RETURN_IF_ERROR(Open());

@@ -109,7 +109,10 @@ absl::Status Keys(Context* context, const KeysOptions& options) {
   json["keys"] = Json::array();
   std::vector<const v1::SigningKey*> chosen;
   for (const v1::SigningKey& key : response.keys()) {
+    if (key.use() != v1::KEY_USE_CERTIFICATE) continue;
     if (!options.key_id.empty() && key.key_id() != options.key_id) continue;
+    // One file has one key: unless told otherwise, that of new certificates.
+    if (!options.out.empty() && options.key_id.empty() && key.has_retire_time()) continue;
     chosen.push_back(&key);
     json["keys"].push_back({{"key_id", key.key_id()},
                             {"algorithm", key.algorithm()},

@@ -46,6 +46,7 @@ absl::StatusOr<std::vector<certificate::PublicKey>> FetchPublicKeys(Context* con
   EXPUNGE_ASSIGN_OR_RETURN(const v1::ListSigningKeysResponse response, context->Client().ListSigningKeys());
   std::vector<certificate::PublicKey> keys;
   for (const auto& listed : response.keys()) {
+    if (listed.use() != v1::KEY_USE_CERTIFICATE) continue;
     EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::PublicKey::FromPem(listed.public_key_pem()));
     keys.push_back(std::move(key));
   }

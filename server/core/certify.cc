@@ -1,4 +1,4 @@
-// Certify, ListSigningKeys.
+// Certify.
 #include <mutex>
 #include <utility>
 
@@ -54,25 +54,6 @@ absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v
   EXPUNGE_RETURN_IF_ERROR(change.Commit(response));
   EXPUNGE_RETURN_IF_ERROR(change.Seal(response.mutable_certificate()));
   return response;
-}
-
-absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context) {
-  v1::ListSigningKeysResponse response;
-  bool readable = true;
-  const auto visit = [&](absl::string_view, const storage::OpenRecord& opened) {
-    storage::v1::SigningKeyRecord record;
-    readable = ParseRecord(opened, &record);
-    if (!readable) return false;
-    v1::SigningKey* key = response.add_keys();
-    key->set_key_id(record.key_id());
-    key->set_algorithm("Ed25519");
-    key->set_public_key_pem(record.public_key_pem());
-    *key->mutable_create_time() = TimestampProto(absl::FromUnixNanos(record.create_time_unix_nanos()));
-    return true;
-  };
-  EXPUNGE_RETURN_IF_ERROR(context.store->Scan(storage::Table::kMeta, kSigningKeyPrefix, "", visit));
-  if (readable) return response;
-  return MakeError(Reason::kStorageCorrupt, "", "a signing key's record is unreadable");
 }
 
 }  // namespace expunge::core

@@ -93,6 +93,12 @@ void Change::Remove(const Snapshot& before) {
   gone_.push_back(before);
 }
 
+absl::Time Change::Issued() {
+  // One for all certificates of a change.
+  if (!ticket_.has_value()) ticket_.emplace(*context_.keys, context_.clock());
+  return ticket_->time();
+}
+
 v1::Certificate Change::AddCertificate(storage::v1::CertificateRecord record, Chain* chain) {
   record.set_sequence(chain->next_sequence);
   *chain = {chain->next_sequence + 1, Sha256(record.payload())};
@@ -105,8 +111,7 @@ v1::Certificate Change::AddCertificate(storage::v1::CertificateRecord record, Ch
 v1::Certificate Change::Issue(const MemoryView& before, const certificate::StateSummary& after,
                               CertificateContent content) {
   Chain& chain = ChainOf(before.shared_identity());
-  // Whole seconds, as in the payload.
-  const absl::Time issued = absl::FromUnixSeconds(absl::ToUnixSeconds(context_.clock()));
+  const absl::Time issued = Issued();
   storage::v1::CertificateRecord record;
   record.set_kind(KindProto(content.kind));
   record.set_memory(before.identity().memory);
@@ -128,7 +133,7 @@ absl::Status Change::Complete(uint64_t number, const storage::v1::CertificateRec
     EXPUNGE_ASSIGN_OR_RETURN(gone_chains_[ToBytes(*pseudonym)], ChainOfGone(*pseudonym));
   }
   Chain& chain = gone ? gone_chains_[ToBytes(*pseudonym)] : ChainOf(memory->shared_identity());
-  const absl::Time issued = absl::FromUnixSeconds(absl::ToUnixSeconds(context_.clock()));
+  const absl::Time issued = Issued();
   certificate::PhysicalPurge purge;
   purge.issued = issued;
   purge.purged = issued;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -85,6 +86,8 @@ class Change {
   // The end of the chain of a memory that is gone.
   [[nodiscard]] absl::StatusOr<Chain> ChainOfGone(const Digest& pseudonym);
   v1::Certificate AddCertificate(storage::v1::CertificateRecord record, Chain* chain);
+  // When its certificates say that they were issued.
+  [[nodiscard]] absl::Time Issued();
   // The parts of Commit.
   [[nodiscard]] absl::Status TakeKeys();
   [[nodiscard]] absl::Status SealTokens();
@@ -110,6 +113,7 @@ class Change {
   Tenant& tenant_;
   const RequestIdentity request_;
   const absl::Time received_;
+  std::optional<KeyRing::Ticket> ticket_;
   storage::Transaction transaction_;
   uint64_t next_certificate_;
   // By the memory's id: next snapshots (null: removed), next chains, and the memories that these belong to.

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "certificate/signing_key.h"
+#include "certificate/key_set.h"
 #include "server/core/fsck_walk.h"
 #include "server/core/handles.h"
 #include "server/core/records.h"
@@ -27,19 +27,24 @@ void CheckSecret(FsckWalk* walk, absl::string_view key, const OpenRecord& opened
   }
 }
 
-void CheckSigningKey(FsckWalk* walk, absl::string_view key, const OpenRecord& opened) {
-  storage::v1::SigningKeyRecord record;
-  const absl::string_view id = absl::StripPrefix(key, kSigningKeyPrefix);
-  if (opened.key != storage::KeyName{} || !ParseRecord(opened, &record)) {
-    walk->AddProblem(Table::kMeta, key, "a signing key's record is unreadable");
-    return;
+// Each set by itself; then all of them as a chain.
+void CheckKeySets(FsckWalk* walk) {
+  bool readable = true;
+  walk->ForEach(Table::kMeta, kKeySetPrefix, [&](absl::string_view key, const OpenRecord& opened) {
+    storage::v1::KeySetRecord record;
+    if (opened.key == storage::KeyName{} && ParseRecord(opened, &record)) return;
+    walk->AddProblem(Table::kMeta, key, "a key set's record is unreadable");
+    readable = false;
+  });
+  if (!readable) return;
+  absl::StatusOr<std::vector<StoredKeySet>> sets = LoadKeySets(walk->store());
+  if (!sets.ok()) {
+    walk->AddProblem({"meta", "", "", "", 0, std::string(sets.status().message())});
+  } else if (sets->empty()) {
+    walk->AddProblem({"meta", "", "", "", 0, "the key sets are missing"});
+  } else {
+    walk->key_sets = *std::move(sets);
   }
-  const auto public_key = certificate::PublicKey::FromPem(record.public_key_pem());
-  if (!public_key.ok() || public_key->KeyId() != id || record.key_id() != id) {
-    walk->AddProblem(Table::kMeta, key, "a signing key is not the one that its id names");
-    return;
-  }
-  walk->signing_keys.insert(std::string(id));
 }
 
 void CheckTenant(FsckWalk* walk, absl::string_view key, const OpenRecord& opened) {
@@ -63,12 +68,17 @@ void CheckTenant(FsckWalk* walk, absl::string_view key, const OpenRecord& opened
   walk->tenants[std::string(handle)] = {record.name(), record.next_certificate(), opened.key.slot, {}};
 }
 
-void CheckServersKey(FsckWalk* walk) {
-  const std::string& id = walk->options().signing_key_id;
-  if (id.empty() || walk->signing_keys.empty() || walk->signing_keys.contains(id)) return;
-  walk->AddProblem({"meta", "", "", "", 0,
-                    absl::StrCat("the server's signing key is ", id,
-                                 ", but the certificates were signed with ", *walk->signing_keys.begin())});
+void CheckServersKeys(FsckWalk* walk) {
+  const std::set<std::string>& ids = walk->options().server_key_ids;
+  if (ids.empty() || walk->key_sets.empty()) return;
+  for (const certificate::KeyUse use :
+       {certificate::KeyUse::kCertificate, certificate::KeyUse::kCheckpoint}) {
+    const std::string& active = walk->key_sets.back().set.Active(use).key_id;
+    if (ids.contains(active)) continue;
+    walk->AddProblem({"meta", "", "", "", 0,
+                      absl::StrCat("the server does not have the key ", active, ", which signs ",
+                                   certificate::KeyUseName(use), "s")});
+  }
 }
 
 void CheckVault(FsckWalk* walk) {
@@ -92,8 +102,7 @@ void CheckMeta(FsckWalk* walk) {
     CheckSecret(walk, key, opened);
   });
   if (!has_secret) walk->AddProblem({"meta", "", "", "", 0, "the store's secret is missing or damaged"});
-  walk->ForEach(Table::kMeta, kSigningKeyPrefix,
-                [&](absl::string_view key, const OpenRecord& opened) { CheckSigningKey(walk, key, opened); });
+  CheckKeySets(walk);
   walk->ForEach(Table::kMeta, kTenantPrefix,
                 [&](absl::string_view key, const OpenRecord& opened) { CheckTenant(walk, key, opened); });
   walk->ForEachKey(Table::kMeta, [&](absl::string_view key) {
@@ -102,12 +111,12 @@ void CheckMeta(FsckWalk* walk) {
       walk->Advance(1);
       return;
     }
-    for (const absl::string_view known : {kSecretKey, kSigningKeyPrefix, kTenantPrefix, kLogKey}) {
+    for (const absl::string_view known : {kSecretKey, kKeySetPrefix, kTenantPrefix, kLogKey}) {
       if (absl::StartsWith(key, known)) return;
     }
     walk->AddProblem(Table::kMeta, key, "a record that nobody knows");
   });
-  CheckServersKey(walk);
+  CheckServersKeys(walk);
 }
 
 FsckReport Fsck(storage::SealedStore& store, const FsckOptions& options) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ struct FsckReport {
 struct FsckOptions {
   // Solves every memory again from nothing; false: compares hashes alone.
   bool solve = true;
-  // Of the key that the server would sign with. Empty: it is not compared.
-  std::string signing_key_id;
+  // Of the keys that the server has, of either use, also of those that a rotation has only prepared. Empty:
+  // they are not compared.
+  std::set<std::string> server_key_ids;
   // Called now and then, on the same thread.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };

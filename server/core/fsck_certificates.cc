@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "certificate/key_chain.h"
 #include "certificate/read_payload.h"
 #include "expunge/v1/types.pb.h"
 #include "server/core/certificates.h"
@@ -77,6 +78,16 @@ void CheckLogged(FsckWalk* walk, absl::string_view key, const storage::v1::Certi
   walk->AddProblem(Table::kCertificates, key, "it is not in the log in its place");
 }
 
+// Its key was in use when it was issued, and where it stands in the log.
+void CheckKeyWasInUse(FsckWalk* walk, absl::string_view key, const storage::v1::CertificateRecord& record) {
+  if (walk->key_sets.empty()) return;
+  const certificate::KeyWindowReason reason =
+      CheckCertificateKey(walk->key_sets.back().set, record.key_id(),
+                          absl::FromUnixNanos(record.create_time_unix_nanos()), record.log_index());
+  if (reason == certificate::KeyWindowReason::kOk) return;
+  walk->AddProblem(Table::kCertificates, key, certificate::KeyWindowReasonText(reason));
+}
+
 // Once tokens were dropped from a memory's reserve, its certificates say so; second ones say what the first
 // said.
 void CheckScope(FsckWalk* walk, absl::string_view key, const PayloadFacts& payload) {
@@ -95,9 +106,7 @@ void CheckCertificate(FsckWalk* walk, absl::string_view key, const OpenRecord& o
     walk->AddProblem(Table::kCertificates, key, "its record is unreadable");
     return;
   }
-  if (!walk->signing_keys.contains(record.key_id())) {
-    walk->AddProblem(Table::kCertificates, key, "it names a signing key that is not there");
-  }
+  CheckKeyWasInUse(walk, key, record);
   CheckLogged(walk, key, record);
   const auto payload = certificate::ReadPayload(record.payload());
   if (!payload.ok()) {

@@ -7,6 +7,7 @@
 #include "certificate/log/merkle.h"
 #include "server/core/fsck_walk.h"
 #include "server/core/handles.h"
+#include "server/core/key_sets.h"
 #include "server/core/records.h"
 #include "storage/records.pb.h"
 
@@ -32,6 +33,15 @@ void CheckHead(FsckWalk* walk, const certificate::MerkleLog& tree, bool complete
   if (!found) walk->AddProblem({"meta", "", "", "", 0, "the log's own record is missing"});
 }
 
+void CheckKeySetsAreLogged(FsckWalk* walk) {
+  for (const StoredKeySet& stored : walk->key_sets) {
+    const absl::StatusOr<std::string> leaf = LeafOf(stored.record);
+    const auto logged = walk->leaves.find(stored.record.log_index());
+    if (leaf.ok() && logged != walk->leaves.end() && logged->second == Sha256(*leaf)) continue;
+    walk->AddProblem({"meta", "", "", "", stored.set.sequence, "a key set is not in the log in its place"});
+  }
+}
+
 }  // namespace
 
 void CheckLog(FsckWalk* walk) {
@@ -52,6 +62,7 @@ void CheckLog(FsckWalk* walk) {
     walk->leaves[LogIndex(key)] = Sha256(AsView(opened.bytes));
   });
   CheckHead(walk, tree, complete);
+  CheckKeySetsAreLogged(walk);
 }
 
 }  // namespace expunge::core

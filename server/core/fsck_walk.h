@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "base/bytes.h"
 #include "server/core/fsck.h"
+#include "server/core/key_sets.h"
 #include "server/core/load.h"
 #include "storage/sealed_store.h"
 
@@ -77,7 +78,7 @@ class FsckWalk {
 
   // What has been learned.
   std::optional<Digest> secret;
-  std::set<std::string> signing_keys;           // ids
+  std::vector<StoredKeySet> key_sets;           // in order; empty if they are damaged
   std::map<uint64_t, Digest> leaves;            // of the log: SHA-256, by their places
   std::map<std::string, TenantFacts> tenants;   // by handle
   std::map<std::string, MemoryFacts> memories;  // by pseudonym; also those whose record is damaged

@@ -53,6 +53,8 @@ std::string LogKey(uint64_t index) {
   return key;
 }
 
+std::string KeySetKey(uint64_t sequence) { return absl::StrCat(kKeySetPrefix, LogKey(sequence)); }
+
 std::string CertificateKey(const Digest& tenant_handle, uint64_t number) {
   return ToBytes(tenant_handle) + LogKey(number);
 }

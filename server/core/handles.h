@@ -12,7 +12,7 @@
 namespace expunge::core {
 
 inline constexpr absl::string_view kSecretKey = "secret";
-inline constexpr absl::string_view kSigningKeyPrefix = "key/";
+inline constexpr absl::string_view kKeySetPrefix = "keys/";
 inline constexpr absl::string_view kTenantPrefix = "tenant/";
 inline constexpr absl::string_view kLogKey = "log";
 
@@ -39,6 +39,8 @@ inline constexpr absl::string_view kLogKey = "log";
 [[nodiscard]] inline std::string ErasureKey(const Digest& tenant_handle, uint64_t first_certificate) {
   return CertificateKey(tenant_handle, first_certificate);
 }
+// The place of a key set, after its sequence.
+[[nodiscard]] std::string KeySetKey(uint64_t sequence);
 // The place of a leaf in the log, big-endian; and the place in such a key.
 [[nodiscard]] std::string LogKey(uint64_t index);
 [[nodiscard]] inline uint64_t LogIndex(absl::string_view key) { return CertificateNumber(key); }

@@ -167,6 +167,24 @@ absl::Status AddEntriesOf(const storage::SealedStore& store, const storage::Stor
   return outcome;
 }
 
+// The key sets, by their leaves.
+absl::StatusOr<std::map<uint64_t, LedgerRecord>> ReadKeySets(const storage::SealedStore& store,
+                                                             const storage::Store& database) {
+  std::map<uint64_t, LedgerRecord> sets;
+  absl::Status outcome;
+  const auto visit = [&](absl::string_view key, absl::string_view value) {
+    const absl::StatusOr<storage::OpenRecord> opened = store.OpenValue(Table::kMeta, key, value);
+    storage::v1::KeySetRecord set;
+    outcome = opened.status();
+    if (outcome.ok() && !ParseRecord(*opened, &set)) outcome = Unreadable();
+    if (outcome.ok()) sets[set.log_index()] = {Table::kMeta, std::string(key), std::string(value)};
+    return outcome.ok();
+  };
+  EXPUNGE_RETURN_IF_ERROR(database.Scan(Table::kMeta, kKeySetPrefix, "", visit));
+  EXPUNGE_RETURN_IF_ERROR(outcome);
+  return sets;
+}
+
 }  // namespace
 
 LedgerRecord LostRequest(std::string key) {
@@ -187,10 +205,14 @@ absl::StatusOr<std::vector<LedgerEntry>> LedgerSince(const storage::SealedStore&
   for (const auto& [tenant, first] : place.next_certificates) {
     EXPUNGE_RETURN_IF_ERROR(AddEntriesOf(store, database, tenant, first, &entries, &covered));
   }
-  // What is of no tenant that is known.
+  EXPUNGE_ASSIGN_OR_RETURN(const auto key_sets, ReadKeySets(store, database));
+  // What is of no tenant, or of none that is known.
   const auto visit = [&](absl::string_view key, absl::string_view value) {
     if (covered.contains(LogIndex(key))) return true;
-    entries[LogIndex(key)] = {Digest{}, {{Table::kLog, std::string(key), std::string(value)}}};
+    LedgerEntry& entry = entries[LogIndex(key)];
+    entry = {Digest{}, {{Table::kLog, std::string(key), std::string(value)}}};
+    const auto set = key_sets.find(LogIndex(key));
+    if (set != key_sets.end()) entry.records.push_back(set->second);
     return true;
   };
   EXPUNGE_RETURN_IF_ERROR(database.Scan(Table::kLog, "", LogKey(place.next_leaf), visit));

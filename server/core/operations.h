@@ -34,7 +34,6 @@ absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
                                                   const v1::ListTokensRequest& request);
 // certify.cc
 absl::StatusOr<v1::CertifyResponse> CertifyState(const Context& context, const v1::CertifyRequest& request);
-absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const Context& context);
 // list_certificates.cc
 absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const Context& context,
                                                           const v1::GetCertificateRequest& request);

@@ -12,8 +12,10 @@
 #include "base/fault_point.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "certificate/key_chain.h"
 #include "server/core/certificates.h"
 #include "server/core/handles.h"
+#include "server/core/key_rotation.h"
 #include "server/core/ledger.h"
 #include "server/core/load.h"
 #include "server/core/memory.h"
@@ -65,28 +67,6 @@ absl::Status LoadSecret(Context* context, LiveKeys* live) {
   }
   context->secret = *secret;
   return absl::OkStatus();
-}
-
-absl::Status CheckSigningKey(const Context& context) {
-  EXPUNGE_ASSIGN_OR_RETURN(const Records keys, ReadAll(*context.store, Table::kMeta, kSigningKeyPrefix));
-  if (keys.count(context.keys->certificate()->KeyId()) > 0) return absl::OkStatus();
-  if (!keys.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the signing key is ", context.keys->certificate()->KeyId(),
-                     ", but the certificates of this data directory were "
-                     "signed with ",
-                     keys.begin()->first, ": give the key file that belongs to it"));
-  }
-  storage::v1::SigningKeyRecord record;
-  const certificate::PublicKey& key = context.keys->certificate()->Public();
-  record.set_key_id(key.KeyId());
-  record.set_public_key_pem(key.ToPem());
-  record.set_create_time_unix_nanos(absl::ToUnixNanos(context.clock()));
-  storage::Transaction transaction;
-  EXPUNGE_RETURN_IF_ERROR(context.store->Put(Table::kMeta, absl::StrCat(kSigningKeyPrefix, key.KeyId()), {},
-                                             record, &transaction));
-  bool durable = false;
-  return context.store->Commit(std::move(transaction), {}, &durable);
 }
 
 // What the certificates of one tenant say as a whole.
@@ -183,6 +163,11 @@ absl::Status CountCertificate(const Context& context, absl::string_view key,
   if (!leaf.ok() || !logged.ok() || *leaf != *logged) {
     return Corrupt("a certificate is not in the log in its place");
   }
+  const absl::Time issued = absl::FromUnixNanos(record.create_time_unix_nanos());
+  if (context.keys->Check(record.key_id(), issued, record.log_index()) != certificate::KeyWindowReason::kOk) {
+    return Corrupt("a certificate is of a key that was not in use");
+  }
+  context.keys->Saw(issued);
   certificates.last_payloads[record.memory_pseudonym()] = Sha256(record.payload());
   return absl::OkStatus();
 }
@@ -254,13 +239,14 @@ absl::Status LoadErasures(const Context& context) {
 
 }  // namespace
 
-absl::Status Recover(Context* context) {
+absl::Status Recover(Context* context, KeySets key_sets) {
   LiveKeys live;
   EXPUNGE_RETURN_IF_ERROR(LoadSecret(context, &live));
+  EXPUNGE_RETURN_IF_ERROR(context->keys->Load(*context->store, key_sets == KeySets::kMayBeOld));
   EXPUNGE_ASSIGN_OR_RETURN(
       context->log, TransparencyLog::Open(context->store.get(), context->options.log,
-                                          [keys = context->keys.get()] { return keys->checkpoint(); }));
-  EXPUNGE_RETURN_IF_ERROR(CheckSigningKey(*context));
+                                          [ring = context->keys.get()] { return ring->checkpoint(); }));
+  if (key_sets == KeySets::kAreComplete) EXPUNGE_RETURN_IF_ERROR(PublishKeys(*context));
   EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context, &live));
   EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));
   for (const auto& [pseudonym, opened] : memories) {

@@ -12,10 +12,13 @@
 
 namespace expunge::core {
 
+// Those of a backup that is being restored may not name the present keys yet: then nothing is compared.
+enum class KeySets { kAreComplete, kMayBeOld };
+
 // Fills `context` from its store, which it prepares if it is new. Cost: one solve a memory, or one pass.
-// Returns: DataLoss (kStorageCorrupt), naming the memory by its pseudonym; FailedPrecondition if certificates
-// were signed with another key; errors of the store.
-[[nodiscard]] absl::Status Recover(Context* context);
+// Returns: DataLoss (kStorageCorrupt), naming the memory by its pseudonym; as KeyRing::Load; errors of
+// the store.
+[[nodiscard]] absl::Status Recover(Context* context, KeySets key_sets = KeySets::kAreComplete);
 
 }  // namespace expunge::core
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/fault_point.h"
@@ -198,7 +199,8 @@ absl::Status TakeUpPublic(const Context& context, const storage::LedgerEntry& en
   storage::Transaction transaction;
   EXPUNGE_RETURN_IF_ERROR(turn.Put(&transaction));
   for (const LedgerRecord& record : entry.records) {
-    if (IsLostRequest(record)) transaction.Put(record.table, record.key, record.value);
+    const bool key_set = record.table == Table::kMeta && absl::StartsWith(record.key, kKeySetPrefix);
+    if (key_set || IsLostRequest(record)) transaction.Put(record.table, record.key, record.value);
   }
   bool durable = false;
   absl::Status status = context.store->Commit(std::move(transaction), {}, &durable);

@@ -14,6 +14,7 @@
 #include "server/core/certificates.h"
 #include "server/core/context.h"
 #include "server/core/handles.h"
+#include "server/core/key_rotation.h"
 #include "server/core/ledger.h"
 #include "server/core/load.h"
 #include "server/core/records.h"
@@ -148,6 +149,14 @@ absl::Status ReplayDatabase(const Context& context, const std::string& directory
   return RefuseRetriesOf(*database, context);
 }
 
+// The key sets are complete now, unless they were in a ledger that nobody has: then the present keys may be
+// others than those of the newest set.
+absl::Status SettleKeys(const Context& context, bool without_ledger) {
+  if (without_ledger) EXPUNGE_RETURN_IF_ERROR(BeginKeysAnew(context));
+  EXPUNGE_RETURN_IF_ERROR(context.keys->Load(*context.store));
+  return PublishKeys(context);
+}
+
 void Say(const RestoreOptions& options, absl::string_view step) {
   if (options.on_step) options.on_step(step);
 }
@@ -161,7 +170,7 @@ absl::Status CarryOut(const RestoreOptions& options, SigningKeys keys, const Clo
   Say(options, "checking every memory as it was");
   EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(to));
   Context context(std::move(store), std::move(keys), clock, ServiceOptions());
-  EXPUNGE_RETURN_IF_ERROR(Recover(&context));
+  EXPUNGE_RETURN_IF_ERROR(Recover(&context, KeySets::kMayBeOld));
   Say(options, "carrying out again what was deleted since");
   if (!options.ledger_copy_file.empty()) {
     EXPUNGE_RETURN_IF_ERROR(ReplayCopy(context, options.ledger_copy_file, report));
@@ -172,6 +181,7 @@ absl::Status CarryOut(const RestoreOptions& options, SigningKeys keys, const Clo
   // What was signed since the backup is not known: the log must not go on as if it had not been.
   const bool without_ledger = options.ledger_copy_file.empty() && options.replaced_database.empty();
   if (without_ledger) EXPUNGE_RETURN_IF_ERROR(context.log->BeginAnew());
+  EXPUNGE_RETURN_IF_ERROR(SettleKeys(context, without_ledger));
   EXPUNGE_RETURN_IF_ERROR(BeginEpochs(context));
   Say(options, "erasing its bytes from the restored files");
   // The files that were copied hold what has just been deleted; and what was pending when the backup was

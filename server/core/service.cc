@@ -6,6 +6,7 @@
 #include "server/core/admin.h"
 #include "server/core/byte_eraser.h"
 #include "server/core/context.h"
+#include "server/core/key_requests.h"
 #include "server/core/log_publisher.h"
 #include "server/core/operations.h"
 #include "server/core/recovery.h"
@@ -117,6 +118,11 @@ absl::Status Service::EraseBytes() { return impl_->eraser->Erase(); }
 
 absl::StatusOr<v1::ListSigningKeysResponse> Service::ListSigningKeys(const v1::ListSigningKeysRequest&) {
   return core::ListSigningKeys(impl_->context);
+}
+
+absl::StatusOr<v1::RotateSigningKeyResponse> Service::RotateSigningKey(
+    const v1::RotateSigningKeyRequest& request) {
+  return core::RotateSigningKey(impl_->context, request);
 }
 
 }  // namespace expunge::core

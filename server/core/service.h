@@ -85,6 +85,7 @@ class Service {
 
   absl::StatusOr<v1::CreateBackupResponse> CreateBackup(const v1::CreateBackupRequest& request);
   absl::StatusOr<v1::GetServerStatusResponse> GetServerStatus(const v1::GetServerStatusRequest& request);
+  absl::StatusOr<v1::RotateSigningKeyResponse> RotateSigningKey(const v1::RotateSigningKeyRequest& request);
 
   // Removes the ciphertext of all that was erased before the call from the database's files, and issues the
   // certificates of stage PHYSICALLY_PURGED. Cost: the database is read and written once, if anything is

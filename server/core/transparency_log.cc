@@ -60,7 +60,9 @@ absl::Status TransparencyLog::Turn::Put(storage::Transaction* transaction) {
   return log_.store_.Put(Table::kMeta, kLogKey, {}, record, transaction);
 }
 
-void TransparencyLog::Turn::Keep() {
+void TransparencyLog::Turn::Keep(const std::function<void()>& first) {
+  const std::lock_guard signing(log_.signing_);
+  if (first) first();
   const std::lock_guard lock(log_.state_);
   for (const std::string& leaf : leaves_) log_.tree_.Append(certificate::HashLogLeaf(leaf));
 }

@@ -65,8 +65,9 @@ class TransparencyLog {
     [[nodiscard]] absl::Status Put(storage::Transaction* transaction);
     // The leaves as records, for the ledger's copy.
     [[nodiscard]] const std::vector<storage::LedgerRecord>& records() const { return records_; }
-    // The batch is durable.
-    void Keep();
+    // The batch is durable. `first` runs before anything is signed over the leaves: for another key of
+    // checkpoints.
+    void Keep(const std::function<void()>& first = nullptr);
 
    private:
     TransparencyLog& log_;

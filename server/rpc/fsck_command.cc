@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/progress.h"
 #include "base/status_macros.h"
-#include "certificate/signing_key.h"
+#include "certificate/key_keeper.h"
 #include "server/rpc/signing_keys.h"
 #include "server/rpc/store_options.h"
 #include "storage/sealed_store.h"
@@ -47,13 +48,21 @@ class Bar {
   absl::Time next_ = absl::InfinitePast();
 };
 
-// What the server would sign with. A missing key is a problem of the data, not of the check.
-absl::StatusOr<std::string> SigningKeyId(const ServerOptions& server, FsckReport* report) {
-  const auto key = certificate::SigningKey::LoadExisting(CertificateKeyFile(server));
-  if (key.ok()) return key->Public().KeyId();
-  if (!absl::IsNotFound(key.status())) return key.status();
-  report->problems.push_back({"", "", "", "", 0, std::string(key.status().message())});
-  return std::string();
+// Those that the server has, also ones that a rotation has only prepared. A missing key is a problem of the
+// data, not of the check.
+absl::StatusOr<std::set<std::string>> ServerKeyIds(const ServerOptions& server, FsckReport* report) {
+  EXPUNGE_ASSIGN_OR_RETURN(const core::SigningKeys keys, SigningKeysFor(server));
+  std::set<std::string> ids;
+  for (certificate::KeyKeeper* const keeper : {keys.certificate.get(), keys.checkpoint.get()}) {
+    const auto active = keeper->Load();
+    const auto next = keeper->LoadNext();
+    if (active.ok()) ids.insert((*active)->KeyId());
+    if (next.ok()) ids.insert((*next)->KeyId());
+    if (active.ok() || next.ok()) continue;
+    if (!absl::IsNotFound(active.status())) return active.status();
+    report->problems.push_back({"", "", "", "", 0, std::string(active.status().message())});
+  }
+  return ids;
 }
 
 absl::StatusOr<FsckReport> Check(const ServerOptions& server, const FsckCommandOptions& options, FILE* err) {
@@ -67,11 +76,11 @@ absl::StatusOr<FsckReport> Check(const ServerOptions& server, const FsckCommandO
     return before;
   }
   EXPUNGE_RETURN_IF_ERROR(store.status());
-  EXPUNGE_ASSIGN_OR_RETURN(std::string key_id, SigningKeyId(server, &before));
+  EXPUNGE_ASSIGN_OR_RETURN(std::set<std::string> key_ids, ServerKeyIds(server, &before));
   Bar bar(err);
   core::FsckOptions fsck;
   fsck.solve = options.solve;
-  fsck.signing_key_id = std::move(key_id);
+  fsck.server_key_ids = std::move(key_ids);
   fsck.progress = [&bar](uint64_t done, uint64_t total) { bar.Show(done, total); };
   FsckReport report = core::Fsck(**store, fsck);
   report.problems.insert(report.problems.begin(), before.problems.begin(), before.problems.end());

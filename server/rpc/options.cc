@@ -135,6 +135,24 @@ void AddTokenOptions(CLI::App* app, TokenOptions* token) {
                   "The file (mode 0600) with the token's PIN, which is tried once at each start");
 }
 
+void AddSigningTokenOptions(CLI::App* app, SigningTokenOptions* token) {
+  app->add_option(
+      "--signing-key-module", token->module,
+      "The PKCS#11 library of a token that keeps the signing keys, instead of files; the next four "
+      "say how");
+  app->add_option("--signing-key-token", token->label, "The token's label");
+  app->add_option(
+         "--signing-key-label", token->certificate_key,
+         "The label of the Ed25519 key in it that signs certificates; made at first start unless it is "
+         "there")
+      ->capture_default_str();
+  app->add_option("--checkpoint-key-label", token->checkpoint_key,
+                  "The same of the key that signs checkpoints of the log")
+      ->capture_default_str();
+  app->add_option("--signing-key-pin-file", token->pin_file,
+                  "The file (mode 0600) with the token's PIN, which is tried once at each start");
+}
+
 void AddLimitOptions(CLI::App* app, ServerOptions* server) {
   app->add_option("--worker-threads", server->worker_threads,
                   "Threads for readers, and as many for writers; 0: one a processor")
@@ -242,6 +260,7 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
     AddServiceOptions(&app, &options.server, &raw);
     app.require_subcommand(0, 1);
     AddTokenOptions(&app, &options.server.master_key_token);
+    AddSigningTokenOptions(&app, &options.server.signing_token);
     AddLimitOptions(&app, &options.server);
     AddProcessOptions(&app, &options, &raw);
     app.parse(argc, argv);

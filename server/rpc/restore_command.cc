@@ -39,7 +39,7 @@ absl::StatusOr<core::RestoreReport> Restore(const ServerOptions& server, const R
   restore.ledger_copy_file = server.ledger_copy_file;
   if (!options.replaced_data_dir.empty()) restore.replaced_database = options.replaced_data_dir + "/db";
   restore.on_step = [&err](absl::string_view step) { err << "expunged: " << step << std::endl; };
-  EXPUNGE_ASSIGN_OR_RETURN(auto keys, LoadExistingKeys(server));
+  EXPUNGE_ASSIGN_OR_RETURN(auto keys, SigningKeysFor(server));
   return core::Restore(restore, std::move(keys), SystemClock());
 }
 

@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
   EXPUNGE_ASSIGN_OR_RETURN(auto store, storage::SealedStore::Open(store_options));
-  EXPUNGE_ASSIGN_OR_RETURN(auto keys, LoadOrCreateKeys(options));
+  EXPUNGE_ASSIGN_OR_RETURN(auto keys, SigningKeysFor(options));
   core::ServiceOptions core_options;
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.max_live_solver_bytes = options.max_live_solver_bytes;

@@ -23,14 +23,24 @@ struct TokenOptions {
   std::string pin_file;
 };
 
+// A PKCS#11 token that keeps the keys that sign.
+struct SigningTokenOptions {
+  std::string module;  // empty: none; the keys lie in files
+  std::string label;
+  std::string certificate_key = "expunge-certificate";
+  std::string checkpoint_key = "expunge-checkpoint";
+  std::string pin_file;
+};
+
 struct ServerOptions {
   std::string data_dir;                    // created (mode 0700) if it does not exist
   std::string address = "127.0.0.1:7420";  // port 0 picks a free one
   // Of AdminService: "unix:PATH", "host:port" of the loopback, or "none". Empty: the socket admin.sock in the
   // data directory; if its path is too long for a socket, none, with a warning in the log.
   std::string admin_address;
-  std::string key_file;              // empty: signing_key.pem in the data directory
-  std::string checkpoint_key_file;   // empty: checkpoint_key.pem in the data directory
+  std::string key_file;             // empty: signing_key.pem in the data directory
+  std::string checkpoint_key_file;  // empty: checkpoint_key.pem in the data directory
+  SigningTokenOptions signing_token;
   std::string log_origin;            // empty: a random one, at first start
   std::string checkpoint_copy_file;  // empty: none
   uint32_t worker_threads = 0;       // for readers, and as many for writers; 0: one a processor

@@ -150,7 +150,8 @@ class UnlearningServiceHandlers final : public RawUnlearningService {
 };
 
 using RawAdminService = v1::AdminService::WithRawCallbackMethod_CreateBackup<
-    v1::AdminService::WithRawCallbackMethod_GetServerStatus<v1::AdminService::Service>>;
+    v1::AdminService::WithRawCallbackMethod_GetServerStatus<
+        v1::AdminService::WithRawCallbackMethod_RotateSigningKey<v1::AdminService::Service>>>;
 
 class AdminServiceHandlers final : public RawAdminService {
  public:
@@ -167,6 +168,13 @@ class AdminServiceHandlers final : public RawAdminService {
                                             grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"AdminService.GetServerStatus", Lane::kRead}, context, message, answer,
                               &core::Service::GetServerStatus);
+  }
+
+  grpc::ServerUnaryReactor* RotateSigningKey(grpc::CallbackServerContext* context,
+                                             const grpc::ByteBuffer* message,
+                                             grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"AdminService.RotateSigningKey", Lane::kChange}, context, message, answer,
+                              &core::Service::RotateSigningKey);
   }
 
  private:

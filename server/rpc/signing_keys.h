@@ -1,8 +1,6 @@
-// From the server's options to the keys that sign.
+// From the server's options to who keeps the keys that sign.
 #ifndef EXPUNGE_SERVER_RPC_SIGNING_KEYS_H_
 #define EXPUNGE_SERVER_RPC_SIGNING_KEYS_H_
-
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "server/core/keys.h"
@@ -10,13 +8,10 @@
 
 namespace expunge::rpc {
 
-// With what an empty option stands for.
-[[nodiscard]] std::string CertificateKeyFile(const ServerOptions& options);
-[[nodiscard]] std::string CheckpointKeyFile(const ServerOptions& options);
-
-// Returns: as certificate::SigningKey::LoadOrCreate; as LoadExisting.
-[[nodiscard]] absl::StatusOr<core::SigningKeys> LoadOrCreateKeys(const ServerOptions& options);
-[[nodiscard]] absl::StatusOr<core::SigningKeys> LoadExistingKeys(const ServerOptions& options);
+// In files, or in a token, which is logged in to. No key is looked at or made yet.
+// Returns: InvalidArgument if the options of a token are incomplete, or given without its module; as
+// storage::SigningKeysOnToken.
+[[nodiscard]] absl::StatusOr<core::SigningKeys> SigningKeysFor(const ServerOptions& options);
 
 }  // namespace expunge::rpc
 

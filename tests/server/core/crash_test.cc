@@ -88,13 +88,10 @@ absl::Status Toggle(Service& service, int token, bool add) {
 // The child: adds and deletes until it is killed. Returns only on an error.
 int AddAndDelete(const std::string& data, const std::string& key_file) {
   constexpr int kTokens = 40;
-  auto key = certificate::SigningKey::LoadOrCreate(key_file);
-  auto checkpoint_key = certificate::SigningKey::LoadOrCreate(key_file + ".checkpoint");
   auto store = storage::SealedStore::Open({data, "", "", {}});
-  if (!key.ok() || !store.ok()) return 2;
+  if (!store.ok()) return 2;
   const auto service = Service::Open(
-      *std::move(store),
-      {certificate::SignerOf(*std::move(key)), certificate::SignerOf(*std::move(checkpoint_key))},
+      *std::move(store), {certificate::KeyInFile(key_file), certificate::KeyInFile(key_file + ".checkpoint")},
       SystemClock());
   if (!service.ok()) return 2;
   std::set<int> present = PresentTokens(**service);
@@ -115,12 +112,8 @@ int AddAndDelete(const std::string& data, const std::string& key_file) {
 class CrashTest : public ServiceTest {
  protected:
   void SetUp() override {
-    auto key = certificate::SigningKey::LoadOrCreate(KeyFile());
-    ASSERT_TRUE(key.ok()) << key.status();
-    key_ = *std::move(key);
-    auto checkpoint_key = certificate::SigningKey::LoadOrCreate(KeyFile() + ".checkpoint");
-    ASSERT_TRUE(checkpoint_key.ok());
-    checkpoint_key_ = *std::move(checkpoint_key);
+    key_file_ = KeyFile();
+    checkpoint_key_file_ = KeyFile() + ".checkpoint";
     ServiceTest::SetUp();
     Create("cells");
     Add(kMemory, MakePoints("a", 5));

@@ -71,13 +71,10 @@ struct Opened {
 Opened OpenAll(const std::string& data) {
   auto store = storage::SealedStore::Open({data + "/db", "", "", {}});
   if (!store.ok()) return {store.status(), nullptr};
-  auto key = certificate::SigningKey::LoadOrCreate(data + "/signing_key.pem");
-  auto checkpoint_key = certificate::SigningKey::LoadOrCreate(data + "/checkpoint_key.pem");
-  if (!key.ok()) return {key.status(), nullptr};
-  auto service = Service::Open(
-      *std::move(store),
-      {certificate::SignerOf(*std::move(key)), certificate::SignerOf(*std::move(checkpoint_key))},
-      [] { return absl::FromUnixSeconds(1'780'000'000); });
+  auto service = Service::Open(*std::move(store),
+                               {certificate::KeyInFile(data + "/signing_key.pem"),
+                                certificate::KeyInFile(data + "/checkpoint_key.pem")},
+                               [] { return absl::FromUnixSeconds(1'780'000'000); });
   if (!service.ok()) return {service.status(), nullptr};
   return {absl::OkStatus(), *std::move(service)};
 }

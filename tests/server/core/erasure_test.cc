@@ -300,10 +300,10 @@ TEST_F(ErasureTest, ListsMemoriesAndTokensPageByPage) {
   }
 }
 
-TEST_F(ErasureTest, ListsTheSigningKeyWithTheTimeOfItsFirstUse) {
+TEST_F(ErasureTest, ListsTheSigningKeysWithTheTimeOfTheirFirstUse) {
   const auto keys = service_->ListSigningKeys({});
   ASSERT_TRUE(keys.ok());
-  ASSERT_EQ(keys->keys_size(), 1);
+  ASSERT_EQ(keys->keys_size(), 2);
   EXPECT_EQ(keys->keys(0).key_id(), key_.Public().KeyId());
   EXPECT_EQ(keys->keys(0).public_key_pem(), key_.Public().ToPem());
   now_ += absl::Hours(1);

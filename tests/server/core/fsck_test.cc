@@ -70,7 +70,10 @@ class FsckTest : public ServiceTest {
   [[nodiscard]] std::string Data() const { return directory_ / "data"; }
   // The database lies in a directory called data, vault and master key beside it.
   [[nodiscard]] FsckReport Check(FsckOptions options = {}) {
-    if (options.signing_key_id.empty()) options.signing_key_id = key_.Public().KeyId();
+    if (options.server_key_ids.empty()) {
+      const auto checkpoint_key = certificate::SigningKey::LoadExisting(checkpoint_key_file_);
+      options.server_key_ids = {key_.Public().KeyId(), checkpoint_key->Public().KeyId()};
+    }
     storage::SealedStoreOptions reading{Data(), "", "", {}};
     reading.store.read_only = true;
     auto store = storage::SealedStore::Open(reading);
@@ -317,9 +320,10 @@ TEST_F(FsckTest, NamesKeysThatTwoRecordsShare) {
 
 TEST_F(FsckTest, NamesAnotherSigningKeyThanTheServers) {
   FsckOptions options;
-  options.signing_key_id = std::string(64, 'e');
-  EXPECT_THAT(Lines(Check(options)),
-              Contains(HasSubstr("the server's signing key is " + options.signing_key_id)));
+  options.server_key_ids = {std::string(64, 'e'), key_.Public().KeyId()};
+  EXPECT_THAT(Lines(Check(options)), ElementsAre(HasSubstr("which signs checkpoints")));
+  options.server_key_ids = {std::string(64, 'e')};
+  EXPECT_THAT(Lines(Check(options)), Contains(HasSubstr("which signs certificates")));
 }
 
 TEST_F(FsckTest, NamesADatabaseThatIsOlderThanItsVault) {

@@ -261,7 +261,8 @@ TEST_F(RecoveryTest, RefusesAMissingTokenAndAStrayOne) {
 
 TEST_F(RecoveryTest, RefusesAnotherSigningKey) {
   Close();
-  key_ = certificate::SigningKey::Generate();
+  key_file_ = directory_ / "another.pem";
+  ASSERT_TRUE(certificate::SigningKey::LoadOrCreate(key_file_).ok());
   const absl::Status status = TryOpen();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("key file"));

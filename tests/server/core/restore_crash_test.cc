@@ -31,14 +31,15 @@ namespace fs = std::filesystem;
 constexpr char kChildFlag[] = "--restore";
 
 int RestoreIn(const std::string& directory) {
-  auto key = certificate::SigningKey::LoadOrCreate(directory + "/key.pem");
-  if (!key.ok()) return 2;
   RestoreOptions options;
   options.backup = {directory + "/backup-database", directory + "/backup-vault"};
   options.to.directory = directory + "/restored/data";
   options.to.master_key_file = directory + "/master.key";
   options.ledger_copy_file = directory + "/ledger";
-  const auto report = Restore(options, *std::move(key), SystemClock());
+  const auto report = Restore(options,
+                              {certificate::KeyInFile(directory + "/certificate_key.pem"),
+                               certificate::KeyInFile(directory + "/checkpoint_key.pem")},
+                              SystemClock());
   if (report.ok()) return 0;
   std::fprintf(stderr, "%s\n", report.status().ToString().c_str());
   return 1;
@@ -48,9 +49,6 @@ class RestoreCrashTest : public ServiceTest {
  protected:
   void SetUp() override {
     if (!kHasFaultPoints) GTEST_SKIP() << "built without EXPUNGE_FAULT_POINTS";
-    auto key = certificate::SigningKey::LoadOrCreate(directory_ / "key.pem");
-    ASSERT_TRUE(key.ok()) << key.status();
-    key_ = *std::move(key);
     options_.ledger_copy_file = directory_ / "ledger";
     Open();
     Create("cells");

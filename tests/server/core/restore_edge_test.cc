@@ -59,7 +59,8 @@ class RestoreEdgeTest : public RestoringTest {
     std::vector<std::string> problems;
     if (!store.ok()) return problems;
     FsckOptions options;
-    options.signing_key_id = key_.Public().KeyId();
+    options.server_key_ids = {key_.Public().KeyId(),
+                              certificate::SigningKey::LoadExisting(checkpoint_key_file_)->Public().KeyId()};
     for (const FsckProblem& problem : Fsck(**store, options).problems) {
       problems.push_back(DescribeProblem(problem));
     }

@@ -60,12 +60,12 @@ v1::AddRequest AddRequestFor(const std::string& memory, const std::vector<Point>
 }
 
 ServiceTest::ServiceTest()
-    : key_(certificate::SigningKey::Generate()),
-      checkpoint_key_(certificate::SigningKey::Generate()),
+    : key_(certificate::SigningKey::LoadOrCreate(key_file_).value()),
+      checkpoint_key_(certificate::SigningKey::LoadOrCreate(checkpoint_key_file_).value()),
       now_(absl::FromUnixMillis(1'780'000'000'250)) {}
 
 SigningKeys ServiceTest::Keys() const {
-  return {certificate::SignerOf(key_), certificate::SignerOf(checkpoint_key_)};
+  return {certificate::KeyInFile(key_file_), certificate::KeyInFile(checkpoint_key_file_)};
 }
 
 absl::Status ServiceTest::TryOpen() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "certificate/key_keeper.h"
 #include "certificate/signing_key.h"
 #include "server/core/service.h"
 #include "storage/records.pb.h"
@@ -86,6 +87,9 @@ class ServiceTest : public ::testing::Test {
   // What the service signs with: certificates with the first.
   [[nodiscard]] SigningKeys Keys() const;
 
+  std::string key_file_ = directory_ / "certificate_key.pem";
+  std::string checkpoint_key_file_ = directory_ / "checkpoint_key.pem";
+  // What the files have at first.
   certificate::SigningKey key_;
   certificate::SigningKey checkpoint_key_;
   absl::Time now_;

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
-#include "certificate/signing_key.h"
+#include "certificate/key_keeper.h"
 #include "expunge/v1/admin_service.pb.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
@@ -27,8 +27,8 @@ class GateTest : public testing::Test {
     auto store = storage::SealedStore::Open({directory_ / "db", "", "", {}});
     ASSERT_TRUE(store.ok()) << store.status();
     auto service = core::Service::Open(*std::move(store),
-                                       {certificate::SignerOf(certificate::SigningKey::Generate()),
-                                        certificate::SignerOf(certificate::SigningKey::Generate())},
+                                       {certificate::KeyInFile(directory_ / "signing_key.pem"),
+                                        certificate::KeyInFile(directory_ / "checkpoint_key.pem")},
                                        SystemClock());
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
