@@ -63,10 +63,11 @@ class FileKeeper : public KeyKeeper {
   }
 
   absl::Status DropNext() override {
+    if (::access(next_.c_str(), F_OK) != 0 && errno == ENOENT) return absl::OkStatus();
     EXPUNGE_RETURN_IF_ERROR(Overwrite(next_));
     CrashPoint("keys.next_overwritten");
-    if (::unlink(next_.c_str()) == 0) return SyncFolder(FolderOf(path_));
-    return errno == ENOENT ? absl::OkStatus() : SystemError(errno, "remove", next_);
+    if (::unlink(next_.c_str()) != 0) return SystemError(errno, "remove", next_);
+    return SyncFolder(FolderOf(path_));
   }
 
   [[nodiscard]] std::string place() const override { return absl::StrCat("the key file ", path_); }
