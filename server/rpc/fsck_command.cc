@@ -53,6 +53,7 @@ class Bar {
 absl::StatusOr<std::set<std::string>> ServerKeyIds(const ServerOptions& server, FsckReport* report) {
   EXPUNGE_ASSIGN_OR_RETURN(const core::SigningKeys keys, SigningKeysFor(server));
   std::set<std::string> ids;
+  bool missing = false;
   for (certificate::KeyKeeper* const keeper : {keys.certificate.get(), keys.checkpoint.get()}) {
     const auto active = keeper->Load();
     const auto next = keeper->LoadNext();
@@ -61,8 +62,9 @@ absl::StatusOr<std::set<std::string>> ServerKeyIds(const ServerOptions& server, 
     if (active.ok() || next.ok()) continue;
     if (!absl::IsNotFound(active.status())) return active.status();
     report->problems.push_back({"", "", "", "", 0, std::string(active.status().message())});
+    missing = true;
   }
-  return ids;
+  return missing ? std::set<std::string>() : ids;
 }
 
 absl::StatusOr<FsckReport> Check(const ServerOptions& server, const FsckCommandOptions& options, FILE* err) {

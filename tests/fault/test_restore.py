@@ -50,7 +50,7 @@ class RestoreTest(FaultTest):
 
     def take_keys_along(self):
         os.makedirs(self.path("new"), mode=0o700)
-        for name in ("master.key", "signing_key.pem"):
+        for name in ("master.key", "signing_key.pem", "checkpoint_key.pem"):
             shutil.copy2(os.path.join(self.path("data"), name), self.path("new"))
 
     def serve_restored(self, *options):

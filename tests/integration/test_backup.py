@@ -113,7 +113,7 @@ class BackupTest(ServerTest):
         for name, answer in made.items():
             self.check_backup(name, answer)
         # What must be in no backup.
-        for secret in ("master.key", "signing_key.pem"):
+        for secret in ("master.key", "signing_key.pem", "checkpoint_key.pem"):
             with open(os.path.join(self.server.data, secret), "rb") as file:
                 lines = [line for line in file.read().splitlines() if len(line) > 40]
             self.assertEqual(len(lines), 1, secret)
