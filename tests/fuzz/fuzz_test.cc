@@ -1,6 +1,7 @@
 // Every target, over its seeds, over mutations of them that are always the same, and over bytes like noise.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "tests/fuzz/targets.h"
 
 namespace expunge::fuzz {
+
+// What GoogleTest shows of a parameter, which is part of ctest's name of a test.
+static void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
+
 namespace {
 
 constexpr uint64_t kMutations = 1500;
