@@ -5,7 +5,7 @@ import struct
 from fault import files_under, unseal
 from rocksdb_log import puts
 
-FAMILIES = ("default", "memories", "tokens", "states", "certificates", "requests", "erasures")
+FAMILIES = ("default", "memories", "tokens", "states", "certificates", "requests", "erasures", "log")
 
 
 def field(content):

@@ -254,6 +254,7 @@ class CrashMatrixTest(FaultTest):
         self.check_start_after_a_deletion()
         self.check_byte_erasure()
         self.check_backup()
+        self.check_rotation()
         self.check_sources()
         self.check_envelopes()
 
@@ -384,6 +385,76 @@ class CrashMatrixTest(FaultTest):
                 self.check_erased(place, self.ciphertext(self.delete))
                 place.remove()
         print(f"backup: died at {len(last)} points")
+
+    # ---- Keys ----
+
+    @staticmethod
+    def rotate(place, use):
+        return place.call("--admin", f"unix:{place.path('data/admin.sock')}", "keys", "rotate", "--use", use).returncode
+
+    @staticmethod
+    def active(place, use):
+        [key] = [one for one in place.answer("keys", "list")["keys"] if one["use"] == use and one["not_after"] is None]
+        return key["key_id"]
+
+    def check_rotated(self, place, use, before, durable):
+        """One of the two keys is active, its file is the only one, and every certificate verifies from the first key."""
+        key = self.active(place, use)
+        self.assertEqual(key == before, not durable)
+        self.assertEqual([name for name in os.listdir(place.path("data")) if name.endswith(".next")], [])
+        place.answer("certify", "held", "--out", place.path("new.json"))
+        os.makedirs(place.path("audit"), exist_ok=True)
+        place.answer("keys", "export", place.path("audit"))
+        listed = [place.path(f"one-{number}.json") for number, _ in enumerate(place.certificates())]
+        for path, (_, _, envelope) in zip(listed, place.certificates()):
+            with open(path, "wb") as file:
+                file.write(envelope)
+        certificates = [name for name in os.listdir(place.path("audit")) if name.startswith("certificate-")]
+        keys = [argument for name in certificates for argument in ("--key", place.path(f"audit/{name}"))]
+        done = run(binary("expunge"), "cert", "verify", place.path("new.json"), *listed, *keys)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def check_rotation(self):
+        """Dead at any step of a rotation: after the next start the old key is in use, or the new one, and can be rotated."""
+        for use in ("certificate", "checkpoint"):
+            start = self.start_points(self.copied)
+            control = self.place("control rotation", self.copied)
+            control.start_traced("trace")
+            before = self.active(control, use)
+            self.assertEqual(self.rotate(control, use), 0)
+            points = control.passed("trace")[len(start):]
+            self.reached.update(points)
+            self.check_rotated(control, use, before, True)
+            control.server.kill()
+            for at, point in enumerate(points):
+                with self.subTest(operation=f"rotation of the {use} key", point=point, number=at):
+                    place = self.place("rotation", self.copied)
+                    place.start_traced("trace", f"{point}:{(start + points[:at + 1]).count(point)}")
+                    self.assertEqual(self.rotate(place, use), 3)
+                    place.await_death()
+                    self.assertEqual(place.passed("trace"), start + points[:at + 1])
+                    durable = "commit.durable" in points[:at + 1]
+                    finishing = self.start_points_of(place)
+                    for at_start, passed in enumerate(finishing):
+                        if not passed.startswith("keys."):
+                            continue
+                        again = self.place("start after a rotation", place)
+                        again.start_traced("trace-start", f"{passed}:{finishing[:at_start + 1].count(passed)}")
+                        again.await_death()
+                        again.start()
+                        self.check_rotated(again, use, before, durable)
+                        again.remove()
+                    place.start()
+                    self.check_rotated(place, use, before, durable)
+                    self.assertEqual(self.rotate(place, use), 0)
+                    self.check_rotated(place, use, before, True)
+                    place.remove()
+            print(f"rotation of the {use} key: died at each of {len(points)} points")
+
+    def start_points_of(self, cut_off):
+        points = self.start_points(cut_off)
+        self.assertIn("start.checked", points)
+        return points
 
     # ---- The whole ----
 

@@ -122,7 +122,11 @@ TEST_F(GateTest, EveryMethodRefusesBytesThatAreNoMessage) {
 TEST_F(GateTest, ATextThatIsNotUtf8IsRefusedWithAReason) {
   Start({true});
   for (const auto& answer : TryAll("\x0a\x04t\xff\xfe/")) {
-    if (answer.find("ListSigningKeys") == 0 || answer.find("GetServerStatus") == 0) continue;  // have no text
+    // They have no text in their first field.
+    if (answer.find("ListSigningKeys") == 0 || answer.find("GetServerStatus") == 0 ||
+        answer.find("RotateSigningKey") == 0) {
+      continue;
+    }
     EXPECT_THAT(answer, testing::EndsWith(" INVALID_ARGUMENT MESSAGE_MALFORMED"));
   }
 }
