@@ -33,7 +33,10 @@ bool IsObject(const json& value, absl::Span<const Field> fields) {
 
 const std::string& TextOf(const json& value) { return value.get_ref<const std::string&>(); }
 
-bool IsEmpty(const json& value) { return value == ""; }
+bool IsEmpty(const json& value) {
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && text->empty();
+}
 bool IsTimeOrEmpty(const json& value) { return IsEmpty(value) || IsTime(value); }
 bool IsCountOrEmpty(const json& value) { return IsEmpty(value) || IsCount(value); }
 bool IsUse(const json& value) { return value == "certificate" || value == "checkpoint"; }
