@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/bytes.h"
 #include "certificate/hex_double.h"
+#include "certificate/statement.h"
 #include "server/core/config.h"
 #include "server/core/vectors.h"
 
@@ -39,7 +40,8 @@ void AuditBundleWriter::AppendHeader(std::string* out) const {
                   R"(","keyDimension":")", config.key_dimension, R"(","memory":")", identity.Name());
   absl::StrAppend(out, R"(","memoryPseudonym":")", HexOf(identity.pseudonym), R"(","rho":")",
                   HexDouble(memory_->content().rho), R"(","ridge":")", HexDouble(config.ridge),
-                  R"(","scope":"FULL_HISTORY","stateDigest":")", HexOf(state.state_digest));
+                  R"(","scope":")", certificate::ScopeName(memory_->content().scope), R"(","stateDigest":")",
+                  HexOf(state.state_digest));
   absl::StrAppend(out, R"(","tokenCount":")", state.token_count, R"(","tokenRoot":")",
                   HexOf(state.token_root), R"(","valueDimension":")", config.value_dimension, "\"}\n");
 }
