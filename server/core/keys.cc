@@ -43,7 +43,7 @@ absl::StatusOr<KeyKeeper::Key> KeyRing::Settle(KeyUse use) const {
   KeyKeeper& keeper = keys_.For(use);
   if (sets_.empty()) return keeper.LoadOrCreate();
   const std::string& wanted = sets_.back().set.Active(use).key_id;
-  const absl::StatusOr<KeyKeeper::Key> active = keeper.Load();
+  absl::StatusOr<KeyKeeper::Key> active = keeper.Load();
   if (active.ok() && (*active)->KeyId() == wanted) {
     // A rotation that came to nothing leaves the key that it had prepared.
     EXPUNGE_RETURN_IF_ERROR(keeper.DropNext());
