@@ -1,21 +1,19 @@
 // What a malicious server may show, each refused with its own reason.
+#include "tests/client/verify/malicious_server.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/hash.h"
 #include "certificate/envelope.h"
-#include "certificate/log/leaf.h"
-#include "certificate/log/log_proof.h"
 #include "client/verify/audit.h"
 #include "tests/certificate/fixtures.h"
 #include "tests/client/verify/shown_service.h"
-#include "tests/support/files.h"
 
 namespace expunge::verify {
 namespace {
@@ -23,52 +21,15 @@ namespace {
 namespace fs = std::filesystem;
 using certificate::KeyUse;
 using certificate::Kind;
-using certificate::testing::At;
 using certificate::testing::NumberedKey;
 using certificate::testing::ReadBytes;
 using certificate::testing::WriteBytes;
 using testing::AllOf;
 using testing::CheckOf;
 using testing::ClaimOf;
+using testing::MaliciousServerTest;
 using testing::ShownMemory;
 using testing::ShownService;
-
-// Five certificates of one memory, with keys that rotated three times: a state, a removal with both stages,
-// another removal, and a state.
-class MaliciousServerTest : public ::testing::Test {
- protected:
-  MaliciousServerTest() : memory_("tenants/acme/memories/cells", 14) {
-    service_.Add(State());
-    service_.Add(memory_.Delete({"token-03", "token-05"}));
-    service_.Rotate(KeyUse::kCertificate);
-    service_.Complete(1);
-    service_.Rotate(KeyUse::kCheckpoint);
-    service_.Add(memory_.Delete({"token-08"}));
-    service_.Rotate(KeyUse::kCertificate);
-    service_.Add(State());
-  }
-
-  certificate::Statement State() const { return memory_.Describe(Kind::kState); }
-  std::string Path(absl::string_view name) const { return absl::StrCat(folder_.path(), "/", name); }
-  std::string CertificatePath(size_t i) const { return Path(absl::StrCat("certificates/00", i, ".json")); }
-  std::string ProofFile(size_t i) const { return ProofPath(CertificatePath(i)); }
-  void Show() const { service_.Write(folder_.path()); }
-  Report Check(const Paths& paths) const {
-    const auto inputs = ReadInputs(paths);
-    EXPECT_TRUE(inputs.ok()) << inputs.status();
-    return Audit(*inputs);
-  }
-  Report Check() const { return Check(AllOf(folder_.path())); }
-  // The one reason for which certificate i is refused, and its claim: "log NOT_IN_LOG".
-  static std::string WorstAt(const Report& report, size_t i) {
-    const Claim* worst = WorstOf(report.certificates.at(i).claims);
-    return worst == nullptr ? "OK" : absl::StrCat(worst->name, " ", worst->verdict.reason);
-  }
-
-  ShownMemory memory_;
-  ShownService service_;
-  const test_support::TemporaryDirectory folder_;
-};
 
 TEST_F(MaliciousServerTest, AnHonestOneIsVerifiedInEveryClaim) {
   Show();
@@ -341,90 +302,6 @@ TEST_F(MaliciousServerTest, ShowsADamagedLog) {
     WriteBytes(Path(file), good);
   }
   EXPECT_TRUE(Check().verified());
-}
-
-TEST_F(MaliciousServerTest, SignsCheckpointsWithAnotherKey) {
-  Show();
-  WriteBytes(Path("log/checkpoint"), service_.Checkpoint(service_.log_size(), NumberedKey(77)));
-  EXPECT_EQ(CheckOf(Check(), "log").reason, "UNKNOWN_CHECKPOINT_KEY");
-  // A certificate key is none of the log's.
-  WriteBytes(Path("log/checkpoint"), service_.Checkpoint(service_.log_size(), NumberedKey(0)));
-  EXPECT_EQ(CheckOf(Check(), "log").reason, "UNKNOWN_CHECKPOINT_KEY");
-  // Nor is the retired one, for what came after it.
-  WriteBytes(Path("log/checkpoint"), service_.Checkpoint(service_.log_size(), NumberedKey(1)));
-  EXPECT_EQ(CheckOf(Check(), "log").reason, "BEYOND_KEY");
-}
-
-TEST_F(MaliciousServerTest, SignsWithARetiredKey) {
-  certificate::Statement statement = State();
-  statement.sequence = 6;
-  statement.previous_payload_sha256 = Sha256(service_.certificates()[4].payload);
-  statement.issued = service_.now();
-  service_.AddPayload(EncodePayload(statement), NumberedKey(0));
-  Show();
-  EXPECT_EQ(WorstAt(Check(), 5), "key AFTER_KEY");
-}
-
-TEST_F(MaliciousServerTest, SignsWithARetiredKeyAndDatesItBack) {
-  certificate::Statement statement = State();
-  statement.sequence = 6;
-  statement.previous_payload_sha256 = Sha256(service_.certificates()[4].payload);
-  statement.issued = At(2);
-  statement.received = At(1);
-  service_.AddPayload(EncodePayload(statement), NumberedKey(0));
-  Show();
-  // Its place in the log tells.
-  EXPECT_EQ(WorstAt(Check(), 5), "key BEYOND_KEY");
-}
-
-TEST_F(MaliciousServerTest, SignsWithAKeyThatNobodyPublished) {
-  Show();
-  WriteBytes(CertificatePath(4), certificate::Seal(service_.certificates()[4].payload, NumberedKey(77)));
-  EXPECT_EQ(WorstAt(Check(), 4), "signature UNKNOWN_KEY");
-  // Nor may a checkpoint key sign certificates.
-  WriteBytes(CertificatePath(4), certificate::Seal(service_.certificates()[4].payload, NumberedKey(1)));
-  EXPECT_EQ(WorstAt(Check(), 4), "signature UNKNOWN_KEY");
-}
-
-TEST_F(MaliciousServerTest, ForksTheKeySets) {
-  certificate::testing::GrowingChain& keys = service_.keys();
-  const std::vector<std::string> good = keys.envelopes();
-  const auto reason = [this] {
-    Show();
-    const Report report = Check();
-    EXPECT_TRUE(report.refused());
-    EXPECT_EQ(ClaimOf(report, "000.json", "key").reason, "NO_KEY_SETS");
-    return CheckOf(report, "keys").reason;
-  };
-  // A set that somebody else signed, or that a retired key did.
-  keys.envelopes()[1] = certificate::Seal(keys.payloads()[1], NumberedKey(77));
-  EXPECT_EQ(reason(), "WRONG_SIGNER");
-  keys.envelopes() = good;
-  keys.envelopes()[3] = certificate::Seal(keys.payloads()[3], NumberedKey(0));
-  EXPECT_EQ(reason(), "WRONG_SIGNER");
-  // A set left out, in the middle or at the beginning.
-  keys.envelopes() = {good[0], good[1], good[3]};
-  EXPECT_EQ(reason(), "BROKEN_SEQUENCE");
-  keys.envelopes() = {good[1], good[2], good[3]};
-  EXPECT_EQ(reason(), "WRONG_SIGNER");
-  // Other sets altogether, whole in themselves.
-  certificate::KeySet own = keys.sets()[0];
-  own.keys[0] = Publish(KeyUse::kCertificate, NumberedKey(77).Public(), "a file", own.issued);
-  keys.envelopes() = {certificate::Seal(EncodeKeySet(own), NumberedKey(77))};
-  EXPECT_EQ(reason(), "UNPINNED");
-  keys.envelopes() = {"{}"};
-  EXPECT_EQ(reason(), "BAD_ENVELOPE");
-  keys.envelopes() = {};
-  EXPECT_EQ(reason(), "NOT_A_KEYS_FILE");
-}
-
-TEST_F(MaliciousServerTest, WithholdsTheNewestKeySet) {
-  // What the newest key signed is then by a key that nobody published.
-  service_.keys().envelopes().pop_back();
-  Show();
-  const Report report = Check();
-  EXPECT_TRUE(CheckOf(report, "keys").ok());
-  EXPECT_EQ(WorstAt(report, 4), "signature UNKNOWN_KEY");
 }
 
 TEST_F(MaliciousServerTest, AltersACertificate) {
