@@ -19,7 +19,6 @@ namespace expunge::verify {
 namespace {
 
 namespace fs = std::filesystem;
-using certificate::KeyUse;
 using certificate::Kind;
 using certificate::testing::NumberedKey;
 using certificate::testing::ReadBytes;
