@@ -1,6 +1,8 @@
 // expunge keys list|export|rotate
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -69,10 +71,19 @@ absl::Status List(Context* context) {
   return absl::OkStatus();
 }
 
+absl::Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return UsageFailure(absl::StrCat("cannot make the directory ", path, ": ", error.message()),
+                      "name another one, or see to its rights");
+}
+
 absl::Status Export(Context* context, const ExportOptions& options) {
   EXPUNGE_ASSIGN_OR_RETURN(const auto pinned, LoadPublicKeys(options.keys));
   EXPUNGE_ASSIGN_OR_RETURN(const v1::ListSigningKeysResponse listed, context->Client().ListSigningKeys());
   EXPUNGE_ASSIGN_OR_RETURN(const KeyFiles made, MakeKeyFiles(listed, pinned));
+  EXPUNGE_RETURN_IF_ERROR(MakeDirectory(options.directory));
   Json json;
   json["verified_from"] = pinned.empty() ? Json(nullptr) : Json(options.keys);
   json["files"] = Json::array();
@@ -128,9 +139,8 @@ void AddExport(CLI::App* group, Context* context) {
   CLI::App* command = group->add_subcommand("export", "Save all public keys, for auditors");
   command
       ->add_option("DIRECTORY", options->directory,
-                   "An existing directory; its files of these names are replaced")
-      ->required()
-      ->check(CLI::ExistingDirectory);
+                   "Made if it does not exist; its files of these names are replaced")
+      ->required();
   command->add_option("--key", options->keys,
                       "A certificate key that you have from elsewhere (PEM): the key sets must lead to it");
   command->footer(

@@ -70,7 +70,7 @@ class Publication {
   [[nodiscard]] absl::Status Commit(KeyUse use, std::shared_ptr<const Signer> signer, bool* durable) {
     EXPUNGE_RETURN_IF_ERROR(turn_.Put(&transaction_));
     entry_.records.insert(entry_.records.end(), turn_.records().begin(), turn_.records().end());
-    const absl::Status committed = context_.store->Commit(std::move(transaction_), {}, durable);
+    absl::Status committed = context_.store->Commit(std::move(transaction_), {}, durable);
     if (!*durable) return committed;
     turn_.Keep([&] { context_.keys->Extend(std::move(sets_), use, std::move(signer)); });
     EXPUNGE_RETURN_IF_ERROR(committed);
@@ -199,7 +199,7 @@ absl::Status RotateKey(const Context& context, KeyUse use, absl::string_view key
   certificate::KeyKeeper& keeper = context.keys->Keeper(use);
   EXPUNGE_ASSIGN_OR_RETURN(const auto next, keeper.PrepareNext());
   bool durable = false;
-  const absl::Status recorded = Record(context, use, next, &durable);
+  absl::Status recorded = Record(context, use, next, &durable);
   if (!durable) {
     keeper.DropNext().IgnoreError();  // else the next start or rotation does it
     return recorded;

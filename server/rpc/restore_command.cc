@@ -30,6 +30,15 @@ absl::Status CheckSources(const ServerOptions& server, const RestoreCommandOptio
       "--replaced-data-dir DIR, or --without-ledger, which brings back what was deleted since");
 }
 
+// Before anything is copied. A rotation that was cut off is finished later.
+absl::Status CheckKeysAreThere(const core::SigningKeys& keys) {
+  for (certificate::KeyKeeper* const keeper : {keys.certificate.get(), keys.checkpoint.get()}) {
+    const absl::Status active = keeper->Load().status();
+    if (!active.ok() && !keeper->LoadNext().ok()) return active;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<core::RestoreReport> Restore(const ServerOptions& server, const RestoreCommandOptions& options,
                                             std::ostream& err) {
   EXPUNGE_RETURN_IF_ERROR(CheckSources(server, options));
@@ -40,6 +49,7 @@ absl::StatusOr<core::RestoreReport> Restore(const ServerOptions& server, const R
   if (!options.replaced_data_dir.empty()) restore.replaced_database = options.replaced_data_dir + "/db";
   restore.on_step = [&err](absl::string_view step) { err << "expunged: " << step << std::endl; };
   EXPUNGE_ASSIGN_OR_RETURN(auto keys, SigningKeysFor(server));
+  EXPUNGE_RETURN_IF_ERROR(CheckKeysAreThere(keys));
   return core::Restore(restore, std::move(keys), SystemClock());
 }
 

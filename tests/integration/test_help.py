@@ -6,7 +6,7 @@ from harness import ProgramTest, binary, main
 
 COMMANDS = [
     [], ["memory"], ["memory", "create"], ["memory", "get"], ["memory", "list"], ["memory", "delete"], ["import"],
-    ["read"], ["tokens"], ["delete"], ["purge"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
+    ["read"], ["tokens"], ["delete"], ["purge"], ["evict"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
     ["cert", "get"], ["cert", "list"], ["cert", "show"], ["cert", "verify"], ["cert", "keys"], ["keys"], ["keys", "list"],
     ["keys", "export"], ["keys", "rotate"], ["log"], ["log", "timestamp"], ["log", "verify-timestamp"], ["backup"],
     ["backup", "create"], ["server"], ["server", "status"],
