@@ -73,7 +73,10 @@ absl::Status Get(Context* context, const std::string& name, const std::string& o
   if (out.empty()) {
     context->PrintExactly(json, certificate.envelope());
   } else {
-    context->Print(json, absl::StrCat("Saved ", certificate.name(), " to ", out, "\n"));
+    const std::string claim = certificate.has_selection()
+                                  ? absl::StrCat("Its claim: ", HorizonText(certificate.selection()), "\n")
+                                  : "";
+    context->Print(json, absl::StrCat("Saved ", certificate.name(), " to ", out, "\n", claim));
   }
   return absl::OkStatus();
 }

@@ -70,6 +70,7 @@ struct RawText {
   std::string log_level = "info";
   std::string recover = "solve";
   std::string erase_bytes_within = "15m";
+  std::string backups_kept_for = "0";
   std::string fsck_output = "text";
   std::string restore_output = "text";
   std::string fsck_states = "solve";
@@ -110,6 +111,9 @@ void AddServiceOptions(CLI::App* app, ServerOptions* server, RawText* raw) {
          "Disk space kept for erasures: other changes are refused while less than half as much is free; "
          "0: none")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
+      ->capture_default_str();
+  app->add_option("--backups-kept-for", raw->backups_kept_for,
+                  "For how long you keep backups, such as 720h: certificates say it; 0: they say nothing")
       ->capture_default_str();
   app->add_option("--erase-bytes-within", raw->erase_bytes_within,
                   "Within which time the ciphertext of what was erased leaves all files, such as 90s or 15m")
@@ -277,6 +281,13 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
             "expunged: --erase-bytes-within must be a time of 100ms to 720h, such as 90s or 15m\n"};
   }
   options.server.erase_bytes_within = absl::ToChronoMilliseconds(within);
+  absl::Duration kept;
+  if (!absl::ParseDuration(raw.backups_kept_for, &kept) || kept < absl::ZeroDuration() ||
+      kept > absl::Hours(24 * 366 * 100)) {
+    return {std::nullopt, kUsageError, "",
+            "expunged: --backups-kept-for must be 0 or a time of at most 100 years, such as 720h\n"};
+  }
+  options.server.backups_kept_for = absl::ToChronoSeconds(absl::Ceil(kept, absl::Seconds(1)));
   options.server.recover_by_solving = raw.recover == "solve";
   if (fsck->parsed()) options.command = Command::kFsck;
   if (restore->parsed()) options.command = Command::kRestore;

@@ -77,6 +77,7 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   core_options.recover_by_solving = options.recover_by_solving;
   core_options.ledger_copy_file = options.ledger_copy_file;
   core_options.erase_bytes_within = options.erase_bytes_within;
+  core_options.backups_kept_for = options.backups_kept_for;
   core_options.log = {options.log_origin, options.checkpoint_copy_file};
   core_options.log_directory = options.data_dir + "/log";
   auto service = core::Service::Open(std::move(store), std::move(keys), std::move(clock), core_options);

@@ -102,6 +102,34 @@ TEST_F(CallsTest, AddGivesReceiptsAndListTokensShowsTheSameCommitments) {
   for (const auto& token : of_subject.tokens()) EXPECT_EQ(token.subjects(0), "s1");
 }
 
+TEST_F(CallsTest, EvictDropsReserveTokensAndGetCertificateSaysThatTheClaimHolds) {
+  CreateMemory("m");
+  Add("m", 0, 12);
+  size_t reserve = 0;
+  for (const auto& token : Tokens("m")) reserve += token.token_class() == v1::TOKEN_CLASS_RESERVE ? 1 : 0;
+  ASSERT_GT(reserve, 0U);
+  v1::EvictRequest evict;
+  evict.set_parent(MemoryName("m"));
+  evict.set_all_reserve(true);
+  v1::EvictResponse evicted;
+  auto status = Call(&v1::MemoryService::Stub::Evict, memories_.get(), evict, &evicted);
+  ASSERT_TRUE(status.ok()) << Describe(status) << status.error_message();
+  EXPECT_EQ(evicted.evicted_count(), reserve);
+  EXPECT_EQ(evicted.state().epoch(), 2U);
+  EXPECT_EQ(Tokens("m").size(), 12U - reserve);
+  EXPECT_EQ(evicted.certificate().kind(), v1::CERTIFICATE_KIND_SELECTION);
+  Verify(evicted.certificate());
+  v1::GetCertificateRequest get;
+  get.set_name(evicted.certificate().name());
+  v1::GetCertificateResponse got;
+  ASSERT_TRUE(Call(&v1::UnlearningService::Stub::GetCertificate, unlearning_.get(), get, &got).ok());
+  EXPECT_EQ(got.certificate().envelope(), evicted.certificate().envelope());
+  EXPECT_EQ(got.certificate().selection().status(), v1::SELECTION_STATUS_HOLDS);
+  EXPECT_EQ(got.certificate().selection().state().SerializeAsString(), evicted.state().SerializeAsString());
+  status = Call(&v1::MemoryService::Stub::Evict, memories_.get(), evict, &evicted);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
 TEST_F(CallsTest, ReadNamesItsStateAndExplainsItsAnswer) {
   CreateMemory("m");
   const v1::AddResponse added = Add("m", 0, 12);
