@@ -95,7 +95,8 @@ std::string FormatTable(const std::vector<std::string>& header,
 
 std::string Count(uint64_t count, absl::string_view noun) {
   if (count == 1) return absl::StrCat("1 ", noun);
-  if (absl::EndsWith(noun, "y")) return absl::StrCat(count, " ", noun.substr(0, noun.size() - 1), "ies");
+  if (absl::EndsWith(noun, "y") && !absl::EndsWith(noun, "ey"))
+    return absl::StrCat(count, " ", noun.substr(0, noun.size() - 1), "ies");
   return absl::StrCat(count, " ", noun, "s");
 }
 

@@ -95,6 +95,18 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "label",
                               "--master-key-pin-file",
                               "/pin",
+                              "--checkpoint-key-file",
+                              "/ck",
+                              "--signing-key-module",
+                              "/s.so",
+                              "--signing-key-token",
+                              "signers",
+                              "--signing-key-label",
+                              "one",
+                              "--checkpoint-key-label",
+                              "two",
+                              "--signing-key-pin-file",
+                              "/spin",
                               "--log-level",
                               "debug",
                               "--log-file",
@@ -121,6 +133,12 @@ TEST(OptionsTest, EveryFlagArrives) {
   EXPECT_EQ(options.server.address, "[::1]:0");
   EXPECT_EQ(options.server.admin_address, "unix:/a");
   EXPECT_EQ(options.server.key_file, "/k");
+  EXPECT_EQ(options.server.checkpoint_key_file, "/ck");
+  EXPECT_EQ(options.server.signing_token.module, "/s.so");
+  EXPECT_EQ(options.server.signing_token.label, "signers");
+  EXPECT_EQ(options.server.signing_token.certificate_key, "one");
+  EXPECT_EQ(options.server.signing_token.checkpoint_key, "two");
+  EXPECT_EQ(options.server.signing_token.pin_file, "/spin");
   EXPECT_EQ(options.server.master_key_file, "/mk");
   EXPECT_EQ(options.server.master_key_token.module, "/m.so");
   EXPECT_EQ(options.server.master_key_token.label, "token");
