@@ -110,6 +110,9 @@ class CrashMatrixTest(FaultTest):
                       ["held-1", "held-3"], ["held"], certificates=1),
             Operation("purge", ["purge", "--subject", "shared", "--out-dir", "{out}"],
                       ["held-1", "held-4", "other-2"], ["held", "other"], certificates=2),
+            # The two of the six that are in reserve.
+            Operation("evict", ["evict", "held", "--token", "held-1", "held-2", "--out", "{out}/c.json"],
+                      ["held-1", "held-2"], ["held"], certificates=1),
             Operation("delete a memory", ["memory", "delete", "held", "--out", "{out}/c.json"], HELD, ["held"],
                       certificates=1),
             Operation("certify", ["certify", "held", "--nonce", "00ff", "--out", "{out}/c.json"], certificates=1),
