@@ -10,6 +10,7 @@
 # From nothing this takes about ten minutes on two cores, nearly all of it compiling. Fails if a test fails, or if
 # no test matches.
 source scripts/lib.sh
+source scripts/independent.sh
 
 # What the tests of faults repeat as often as there is time for; each says how often it does by itself.
 full_faults() {
@@ -35,5 +36,6 @@ done
 need_packages build test
 configure "$preset"
 build_targets "$preset" all
+step "Preparing the verifiers of others" prepare_independent_verifiers
 say "Running the tests of preset $preset, $jobs at a time"
 exec ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --no-tests=error "${selection[@]}"

@@ -2,22 +2,28 @@
 """Expunge from import to a verified certificate, on real patients' data, in under a minute.
 
 Runs expunged, expunge and expunge-verify as anyone would; every claim is checked, and the first that does not hold ends
-the demo with exit code 1. Needs Python 3 and openssl, nothing else.
+the demo with exit code 1. Needs Python 3 and openssl. It ends with the verdicts of four verifiers that share nothing with
+the service (client/independent); one that is not installed gives none, and the demo says how to install it.
 """
 
 import argparse
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "independent"))
+
+import four  # noqa: E402
 from demo_checks import commitment, flip_one_byte, pre_auth_encoding, split_envelope
 from demo_stack import Report, Stack, StepFailed
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wisconsin.csv")
+DATA = os.path.join(HERE, "wisconsin.csv")
 # 30 standardised measurements: |x - y|^2 of two patients is around 60, so gamma = 1/30 lets a patient be answered from
 # its neighbourhood, neither from itself alone nor from everybody. At least 50 patients then carry weight, so that no
 # single one carries more than 2/99 of it.
@@ -32,8 +38,9 @@ COLUMNS = ["--csv", DATA, "--key-columns", KEY_COLUMNS, "--one-hot", "diagnosis"
 
 
 class Demo:
-    def __init__(self, stack, report):
-        self.stack, self.report = stack, report
+    def __init__(self, stack, report, page):
+        """`page`: where the HTML report goes."""
+        self.stack, self.report, self.page = stack, report, os.path.abspath(page)
         with open(DATA, encoding="ascii", newline="") as file:
             self.patients = {row["token"]: row for row in csv.DictReader(file)}
         # Every tenth patient, from the first on: a fixed choice, made without a look at the data.
@@ -117,6 +124,7 @@ class Demo:
         preview = self.stack.expunge("purge", "--subject", self.subject, "--validate-only")
         self.report.check(preview["deleted"] == 0 and self.fingerprint("cancer") == self.fingerprint_before,
                           "--validate-only finds the patient and changes nothing")
+        shutil.copy(self.stack.path("data", "log", "checkpoint"), self.stack.path("old_checkpoint"))
         begin = time.monotonic()
         answer = self.stack.expunge("purge", "--subject", self.subject, "--legal-basis", LEGAL_BASIS, "--request-id",
                                     "demo-purge", "--out-dir", self.stack.path("certificates"))
@@ -209,11 +217,35 @@ class Demo:
                                     "demo-purge", "--out-dir", again)
         with open(answer["certificates"][0]["saved_to"], "rb") as file:
             self.report.check(file.read() == self.envelope, "the first purge, repeated with its request id, gives the same certificate, byte for byte")
+
+    def hand_over(self):
+        self.report.step("Hand an auditor everything, and stop the service")
+        path = self.stack.path
+        self.files = four.Files([self.certificate], self.key, path("log.vkey"), path("keys.json"), path("log"), path("old_checkpoint"),
+                                self.receipts, path("bundle.jsonl"))
+        self.stack.expunge("keys", "export", path(), "--key", self.key)
+        self.stack.expunge("audit", "export", "cancer", "--out", self.files.bundle)
+        self.report.check(all(map(os.path.exists, (self.files.vkey, self.files.keys, self.files.bundle, self.files.old_checkpoint))),
+                          "its published keys, the memory's audit bundle, and a checkpoint of its log from before the purge")
         self.report.check(self.stack.stop() == 0, "the service stops cleanly when asked to")
+        shutil.copytree(path("data", "log"), self.files.log)
+        os.makedirs(os.path.dirname(self.page), exist_ok=True)
+        done = self.stack.run("expunge", "cert", "report", self.page, self.certificate, "--key", self.key, "--keys", self.files.keys,
+                              "--log", self.files.log, "--bundle", self.files.bundle)
+        self.report.check(done.returncode == 0, "a page for people says what was erased, what is proven and what is not:")
+        self.report.note(self.page)
+
+    def independent(self):
+        self.report.step("Four verifiers that share nothing with the service, nor with each other")
+        for verdict in four.all_four(self.files):
+            if verdict.accepted is None:
+                self.report.skip(f"{verdict.name}: NO VERDICT: {verdict.text}")
+            else:
+                self.report.check(verdict.accepted, f"{verdict.name}: {'ACCEPTED' if verdict.accepted else 'REFUSED'}: {verdict.text}")
 
     def run(self):
         for step in (self.start, self.fill, self.read, self.purge, self.words, self.verify, self.compare, self.tamper,
-                     self.crash):
+                     self.crash, self.hand_over, self.independent):
             step()
 
 
@@ -221,6 +253,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="directory of expunged, expunge and expunge-verify")
     parser.add_argument("--json", metavar="FILE", help="also write the steps and their claims here")
+    parser.add_argument("--page", metavar="FILE", default=os.path.join(HERE, "..", "..", "out", "demo.html"),
+                        help="where the page about the certificate goes (default: out/demo.html)")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: end the service, too
@@ -230,7 +264,7 @@ def main():
     begin = time.monotonic()
     try:
         stack = Stack(options.bin)
-        Demo(stack, report).run()
+        Demo(stack, report, options.page).run()
     except StepFailed as failure:
         error = str(failure)
     except BrokenPipeError:  # nobody reads on, as with `| head`

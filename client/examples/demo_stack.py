@@ -51,12 +51,19 @@ class Report:
             raise StepFailed(f"step {len(self.steps)}: this did not hold: {claim}")
         print(f"    {self._green}✓{self._end} {claim}", flush=True)
 
+    def skip(self, text):
+        """What could not be looked at here, and why: no claim, and no tick."""
+        self.steps[-1].setdefault("skipped", []).append(text)
+        print(f"    {self._bold}-{self._end} {text}", flush=True)
+
     def summary(self, seconds, error):
         held = error is None
         print()
         if held:
             claims = sum(len(step["claims"]) for step in self.steps)
-            print(f"{self._green}All {len(self.steps)} steps held{self._end} ({claims} claims checked, {seconds:.1f} s).")
+            skipped = sum(len(step.get("skipped", ())) for step in self.steps)
+            print(f"{self._green}All {len(self.steps)} steps held{self._end} ({claims} claims checked, {seconds:.1f} s)."
+                  + (f" Not looked at: {skipped}, as said above." if skipped else ""))
         else:
             print(f"{self._red}The demo failed{self._end}: {error}")
         return {"held": held, "error": error, "seconds": seconds, "steps": self.steps, "facts": self.facts}

@@ -5,7 +5,7 @@
     sumdb              the log: checkpoint, inclusion, consistency              Go's golang.org/x/mod/sumdb
     expunge_verify     all of it, and the mathematics of an audit bundle        client/python
 
-scripts/independent.sh puts the second and the third into build/independent. A verifier that is not there gives no
+scripts/independent.sh puts the second and the third into build/independent (another folder: EXPUNGE_INDEPENDENT). A verifier that is not there gives no
 verdict, and says how it is installed.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
-PREPARED = os.path.join(ROOT, "build", "independent")
+PREPARED = os.environ.get("EXPUNGE_INDEPENDENT", os.path.join(ROOT, "build", "independent"))
 TIMEOUT_S = 120
 
 
