@@ -144,6 +144,10 @@ TEST_F(TransparencyLogTest, TilesThatAreMissingAreWrittenAgain) {
 
 TEST_F(TransparencyLogTest, IsNotOpenedOverATileThatSaysSomethingElse) {
   Close();
+  // Without the partial tiles of smaller logs, which nobody reads any more.
+  fs::remove_all(directory_ / "log/tile");
+  Open();
+  Close();
   for (const auto& file : fs::recursive_directory_iterator(directory_ / "log/tile")) {
     if (!file.is_regular_file()) continue;
     std::string bytes = test_support::ReadWholeFile(file.path());
