@@ -41,6 +41,9 @@ absl::StatusOr<v1::ListCertificatesResponse> ListCertificates(const Context& con
                                                               const v1::ListCertificatesRequest& request);
 absl::StatusOr<std::unique_ptr<AnswerStream<v1::WatchCertificatesResponse>>> WatchCertificates(
     const Context& context, const v1::WatchCertificatesRequest& request);
+// log_proof.cc
+absl::StatusOr<v1::GetLogProofResponse> GetLogProof(const Context& context,
+                                                    const v1::GetLogProofRequest& request);
 // export_audit.cc
 absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> ExportAudit(
     const Context& context, const v1::ExportAuditRequest& request);

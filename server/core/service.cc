@@ -101,6 +101,10 @@ absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> Service::
   return core::ExportAudit(impl_->context, request);
 }
 
+absl::StatusOr<v1::GetLogProofResponse> Service::GetLogProof(const v1::GetLogProofRequest& request) {
+  return core::GetLogProof(impl_->context, request);
+}
+
 absl::StatusOr<v1::GetErasureStatusResponse> Service::GetErasureStatus(
     const v1::GetErasureStatusRequest& request) {
   return impl_->eraser->Status(request);

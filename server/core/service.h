@@ -80,6 +80,7 @@ class Service {
       const v1::WatchCertificatesRequest& request);
   absl::StatusOr<std::unique_ptr<AnswerStream<v1::ExportAuditResponse>>> ExportAudit(
       const v1::ExportAuditRequest& request);
+  absl::StatusOr<v1::GetLogProofResponse> GetLogProof(const v1::GetLogProofRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys(const v1::ListSigningKeysRequest& request);
   absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
 

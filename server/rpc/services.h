@@ -79,9 +79,10 @@ using RawUnlearningService = v1::UnlearningService::WithRawCallbackMethod_Delete
             v1::UnlearningService::WithRawCallbackMethod_ListCertificates<
                 v1::UnlearningService::WithRawCallbackMethod_WatchCertificates<
                     v1::UnlearningService::WithRawCallbackMethod_ExportAudit<
-                        v1::UnlearningService::WithRawCallbackMethod_GetErasureStatus<
-                            v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
-                                v1::UnlearningService::Service>>>>>>>>>;
+                        v1::UnlearningService::WithRawCallbackMethod_GetLogProof<
+                            v1::UnlearningService::WithRawCallbackMethod_GetErasureStatus<
+                                v1::UnlearningService::WithRawCallbackMethod_ListSigningKeys<
+                                    v1::UnlearningService::Service>>>>>>>>>>;
 
 class UnlearningServiceHandlers final : public RawUnlearningService {
  public:
@@ -129,6 +130,12 @@ class UnlearningServiceHandlers final : public RawUnlearningService {
                                 const grpc::ByteBuffer* message) override {
     return dispatcher_->ServeStream({"UnlearningService.ExportAudit", StreamKind::kExport}, context, message,
                                     &core::Service::ExportAudit);
+  }
+
+  grpc::ServerUnaryReactor* GetLogProof(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,
+                                        grpc::ByteBuffer* answer) override {
+    return dispatcher_->Serve({"UnlearningService.GetLogProof", Lane::kRead}, context, message, answer,
+                              &core::Service::GetLogProof);
   }
 
   grpc::ServerUnaryReactor* GetErasureStatus(grpc::CallbackServerContext* context,

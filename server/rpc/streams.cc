@@ -197,9 +197,9 @@ absl::Status Streams::Enter(Call* call) {
   return MakeError(Reason::kOverloaded, "", "too many streams are open; try again in a moment");
 }
 
-void Streams::Leave(const Call* call) {
+void Streams::Leave(Call* call) {
   const std::lock_guard lock(mutex_);
-  open_.erase(const_cast<Call*>(call));
+  open_.erase(call);
   --count_[static_cast<size_t>(call->call().kind)];
   left_.notify_all();
 }

@@ -70,7 +70,7 @@ class Streams {
   class Call;
 
   [[nodiscard]] absl::Status Enter(Call* call);
-  void Leave(const Call* call);
+  void Leave(Call* call);
 
   const size_t max_open_;
   std::mutex mutex_;

@@ -14,6 +14,10 @@
 #include "absl/strings/string_view.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "certificate/log/checkpoint.h"
+#include "certificate/log/leaf.h"
+#include "certificate/log/log_proof.h"
+#include "certificate/log/merkle.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace expunge::rpc {
@@ -324,6 +328,63 @@ TEST_F(AuditTest, BadInputOfAWatchNamesTheField) {
             "OUT_OF_RANGE OUT_OF_RANGE create_time_end");
   EXPECT_EQ(outcome([](auto* r) { r->add_commitments("x"); }),
             "INVALID_ARGUMENT DIMENSION_MISMATCH commitments[0]");
+}
+
+TEST_F(AuditTest, ProofsOfTheLogLeadToTheCheckpointThatComesWithThem) {
+  Add("m", 0, 5);
+  Certify();
+  v1::GetLogProofRequest request;
+  v1::GetLogProofResponse first;
+  ASSERT_TRUE(Call(&v1::UnlearningService::Stub::GetLogProof, unlearning_.get(), request, &first).ok());
+  EXPECT_EQ(first.leaf(), "");
+  for (int i = 0; i < 5; ++i) Certify();
+  request.set_name(Name(3));
+  request.set_old_size(first.log_size());
+  v1::GetLogProofResponse response;
+  ASSERT_TRUE(Call(&v1::UnlearningService::Stub::GetLogProof, unlearning_.get(), request, &response).ok());
+  EXPECT_EQ(response.log_size(), first.log_size() + 5);
+  EXPECT_EQ(response.leaf().size(), certificate::kLogLeafBytes);
+  const auto parsed = certificate::ParseLogProof(response.log_proof());
+  ASSERT_EQ(parsed.reason, certificate::LogReason::kOk);
+  EXPECT_EQ(parsed.proof.index, response.leaf_index());
+  EXPECT_EQ(parsed.proof.checkpoint, response.checkpoint());
+  const auto tree_of = [](const std::string& checkpoint) {
+    return certificate::ParseCheckpointText(checkpoint.substr(0, checkpoint.find("\n\n") + 1))->tree;
+  };
+  const certificate::TreeHead newest = tree_of(response.checkpoint());
+  EXPECT_EQ(newest.size, response.log_size());
+  EXPECT_EQ(certificate::VerifyInclusion(certificate::HashLogLeaf(response.leaf()), response.leaf_index(),
+                                         newest.size, newest.root, parsed.proof.hashes),
+            certificate::LogReason::kOk);
+  std::vector<Digest> consistency;
+  for (const auto& hash : response.consistency_hashes()) consistency.push_back(*DigestFromBytes(hash));
+  EXPECT_EQ(certificate::VerifyConsistency(tree_of(first.checkpoint()), newest, consistency),
+            certificate::LogReason::kOk);
+  v1::GetCertificateRequest get;
+  get.set_name(Name(3));
+  v1::GetCertificateResponse got;
+  ASSERT_TRUE(Call(&v1::UnlearningService::Stub::GetCertificate, unlearning_.get(), get, &got).ok());
+  EXPECT_EQ(got.certificate().log_proof(), response.log_proof());
+}
+
+TEST_F(AuditTest, BadInputOfALogProofNamesTheField) {
+  Add("m", 0, 5);
+  Certify();
+  const auto outcome = [&](auto&& edit) {
+    v1::GetLogProofRequest request;
+    edit(&request);
+    v1::GetLogProofResponse response;
+    return Describe(Call(&v1::UnlearningService::Stub::GetLogProof, unlearning_.get(), request, &response));
+  };
+  EXPECT_EQ(outcome([](auto* r) { r->set_name("acme"); }), "INVALID_ARGUMENT NAME_MALFORMED name");
+  EXPECT_EQ(outcome([](auto* r) { r->set_name(Name(2)); }), "NOT_FOUND CERTIFICATE_UNKNOWN name");
+  EXPECT_EQ(outcome([](auto* r) { r->set_leaf_index(1000); }), "OUT_OF_RANGE OUT_OF_RANGE leaf_index");
+  EXPECT_EQ(outcome([](auto* r) { r->set_old_size(1000); }), "OUT_OF_RANGE OUT_OF_RANGE old_size");
+  EXPECT_EQ(outcome([](auto* r) {
+              r->set_name(Name(1));
+              r->set_leaf_index(0);
+            }),
+            "OUT_OF_RANGE OUT_OF_RANGE leaf_index");
 }
 
 TEST_F(AuditTest, AnOversizeMessageIsRefusedAsElsewhere) {
