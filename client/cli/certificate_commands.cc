@@ -1,4 +1,4 @@
-// expunge certify, expunge cert get|list|keys
+// expunge certify, expunge cert get|keys
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
 #include "base/status_macros.h"
+#include "client/cli/certificate_files.h"
+#include "client/cli/certificate_list_commands.h"
 #include "client/cli/commands.h"
 #include "client/cli/failure.h"
 #include "client/cli/files.h"
@@ -17,18 +19,11 @@
 namespace expunge::cli {
 namespace {
 
-constexpr uint32_t kPageSize = 1000;
-
 struct CertifyOptions {
   std::string memory;
   std::string nonce;
   std::string out;
   std::string request_id;
-};
-
-struct ListOptions {
-  std::string memory;
-  std::string kind;
 };
 
 struct KeysOptions {
@@ -48,7 +43,7 @@ absl::Status Certify(Context* context, const CertifyOptions& options) {
   const auto response = context->Client().Certify(request);
   EXPUNGE_RETURN_IF_ERROR(WithRetryHint(response.status(), request.request_id()));
   const v1::Certificate& certificate = response->certificate();
-  if (!options.out.empty()) EXPUNGE_RETURN_IF_ERROR(WriteFile(options.out, certificate.envelope(), 0644));
+  if (!options.out.empty()) EXPUNGE_RETURN_IF_ERROR(SaveCertificate(certificate, options.out));
   Json json;
   json["certificate"] = CertificateJson(certificate);
   json["saved_to"] = options.out.empty() ? Json(nullptr) : Json(options.out);
@@ -65,10 +60,13 @@ absl::Status Get(Context* context, const std::string& name, const std::string& o
   EXPUNGE_ASSIGN_OR_RETURN(const v1::GetCertificateResponse response,
                            context->Client().GetCertificate(request));
   const v1::Certificate& certificate = response.certificate();
-  if (!out.empty()) EXPUNGE_RETURN_IF_ERROR(WriteFile(out, certificate.envelope(), 0644));
+  if (!out.empty()) EXPUNGE_RETURN_IF_ERROR(SaveCertificate(certificate, out));
   Json json = CertificateJson(certificate);
+  const bool has_proof = !certificate.log_proof().empty();
   json["saved_to"] = out.empty() ? Json(nullptr) : Json(out);
+  json["proof_saved_to"] = out.empty() || !has_proof ? Json(nullptr) : Json(ProofPath(out));
   if (out.empty()) json["envelope_base64"] = ToBase64(certificate.envelope());
+  if (out.empty()) json["log_proof"] = certificate.log_proof();
   // Without --out, exactly the bytes that were signed, so that the output can be sent on to a file.
   if (out.empty()) {
     context->PrintExactly(json, certificate.envelope());
@@ -76,33 +74,10 @@ absl::Status Get(Context* context, const std::string& name, const std::string& o
     const std::string claim = certificate.has_selection()
                                   ? absl::StrCat("Its claim: ", HorizonText(certificate.selection()), "\n")
                                   : "";
-    context->Print(json, absl::StrCat("Saved ", certificate.name(), " to ", out, "\n", claim));
+    const std::string proof =
+        has_proof ? absl::StrCat(", and its proof of the log to ", ProofPath(out)) : std::string();
+    context->Print(json, absl::StrCat("Saved ", certificate.name(), " to ", out, proof, "\n", claim));
   }
-  return absl::OkStatus();
-}
-
-absl::Status List(Context* context, const ListOptions& options) {
-  v1::ListCertificatesRequest request;
-  request.set_parent(context->TenantName());
-  request.set_page_size(kPageSize);
-  if (!options.memory.empty()) request.set_memory(context->MemoryName(options.memory));
-  v1::CertificateKind kind = v1::CERTIFICATE_KIND_UNSPECIFIED;
-  // The option's check has seen to it that the name is one of ours.
-  v1::CertificateKind_Parse(absl::StrCat("CERTIFICATE_KIND_", options.kind), &kind);
-  request.set_kind(kind);
-  EXPUNGE_ASSIGN_OR_RETURN(const std::vector<v1::Certificate> certificates,
-                           context->Client().ListCertificates(request));
-  Json json;
-  json["certificates"] = Json::array();
-  std::vector<std::vector<std::string>> rows;
-  for (const v1::Certificate& certificate : certificates) {
-    json["certificates"].push_back(CertificateJson(certificate));
-    rows.push_back({certificate.name().substr(certificate.name().rfind('/') + 1),
-                    KindName(certificate.kind()), certificate.memory(), TimeText(certificate.create_time())});
-  }
-  context->Print(
-      json, absl::StrCat(FormatTable({"CERTIFICATE", "KIND", "MEMORY", "ISSUED"}, rows),
-                         Count(certificates.size(), "certificate"), " of ", context->TenantName(), "\n"));
   return absl::OkStatus();
 }
 
@@ -148,7 +123,8 @@ void AddCertify(CLI::App* app, Context* context) {
   command->add_option("MEMORY", options->memory, "Its name, short or full")->required();
   command->add_option("--nonce", options->nonce,
                       "Hexadecimal, at most 64 bytes: chosen by the auditor, copied into the certificate");
-  command->add_option("--out", options->out, "Save the certificate here, byte for byte");
+  command->add_option("--out", options->out,
+                      "Save the certificate here, byte for byte, and its proof of the log beside it");
   command->add_option("--request-id", options->request_id,
                       "Makes the call repeatable (default: random, printed)");
   command->footer(
@@ -164,25 +140,14 @@ void AddGet(CLI::App* group, Context* context) {
   auto out = std::make_shared<std::string>();
   CLI::App* command = group->add_subcommand("get", "Fetch one certificate, byte for byte as signed");
   command->add_option("NAME", *name, "The certificate, short or full name")->required();
-  command->add_option("--out", *out, "Save it here (default: standard output)");
+  command->add_option("--out", *out,
+                      "Save it here, X.json, and its proof of the log beside it, X.tlog-proof (default: the "
+                      "certificate alone, to standard output)");
   command->footer(
       "Examples:\n"
       "  expunge cert get 000000000001 --out purged.json\n"
       "  expunge cert get tenants/default/certificates/000000000001 > purged.json");
   command->callback([=] { context->action = [=] { return Get(context, *name, *out); }; });
-}
-
-void AddList(CLI::App* group, Context* context) {
-  auto options = std::make_shared<ListOptions>();
-  CLI::App* command = group->add_subcommand("list", "List the certificates of the tenant, oldest first");
-  command->add_option("--memory", options->memory, "Only those of this memory; it may no longer exist");
-  command->add_option("--kind", options->kind, "Only this kind")
-      ->check(CLI::IsMember({"DELETION", "PURGE", "STATE", "MEMORY_DELETION"}));
-  command->footer(
-      "Examples:\n"
-      "  expunge cert list\n"
-      "  expunge cert list --memory cancer --kind PURGE --output json");
-  command->callback([=] { context->action = [=] { return List(context, *options); }; });
 }
 
 void AddKeys(CLI::App* group, Context* context) {
@@ -204,19 +169,24 @@ void AddKeys(CLI::App* group, Context* context) {
 
 void AddCertificateCommands(CLI::App* app, Context* context) {
   AddCertify(app, context);
-  CLI::App* group = app->add_subcommand("cert", "Fetch, list, read and verify certificates");
+  CLI::App* group = app->add_subcommand("cert", "Fetch, list, watch, read, verify and report certificates");
   group->require_subcommand(1);
   AddGet(group, context);
-  AddList(group, context);
+  AddListCommand(group, context);
+  AddWatchCommand(group, context);
+  AddExportCommand(group, context);
   AddShowCommand(group, context);
   AddVerifyCommand(group, context);
+  AddReportCommand(group, context);
   AddKeys(group, context);
   group->footer(
       "Examples:\n"
       "  expunge cert list\n"
+      "  expunge cert watch\n"
       "  expunge cert get 000000000001 --out purged.json\n"
       "  expunge cert keys --out issuer.pem\n"
-      "  expunge cert verify purged.json --key issuer.pem");
+      "  expunge cert verify purged.json --key issuer.pem\n"
+      "  expunge cert report erasure.html purged.json --key issuer.pem");
 }
 
 }  // namespace expunge::cli

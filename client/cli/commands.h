@@ -17,10 +17,13 @@ void AddReadCommand(CLI::App* app, Context* context);          // read
 void AddTokensCommand(CLI::App* app, Context* context);        // tokens
 void AddErasureCommands(CLI::App* app, Context* context);      // delete, purge, erasure status
 void AddEvictCommand(CLI::App* app, Context* context);         // evict
-void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|show|verify|keys
+void AddCertificateCommands(CLI::App* app, Context* context);  // certify, cert get|list|...
 void AddKeysCommands(CLI::App* app, Context* context);         // keys list|export|rotate
-void AddLogCommands(CLI::App* app, Context* context);          // log timestamp|verify-timestamp
+void AddLogCommands(CLI::App* app, Context* context);          // log proof|timestamp|verify-timestamp
+void AddAuditCommands(CLI::App* app, Context* context);        // audit export
 void AddAdminCommands(CLI::App* app, Context* context);        // backup create, server status
+
+void AddLogProofCommand(CLI::App* group, Context* context);  // log proof
 
 }  // namespace expunge::cli
 

@@ -1,13 +1,11 @@
 // expunge delete, expunge purge, expunge erasure status
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/cli/certificate_files.h"
 #include "client/cli/commands.h"
 #include "client/cli/erasure_options.h"
 #include "client/cli/failure.h"
@@ -62,23 +60,9 @@ absl::Status Delete(Context* context, const DeleteOptions& options) {
   return absl::OkStatus();
 }
 
-// DIR/<id of the certificate>.json; "" without a directory.
-std::string CertificatePath(const std::string& directory, const v1::Certificate& certificate) {
-  if (directory.empty()) return "";
-  return absl::StrCat(directory, "/", certificate.name().substr(certificate.name().rfind('/') + 1), ".json");
-}
-
-// Before anything is erased, so that a wrong path cannot cost a certificate.
-absl::Status MakeDirectory(const std::string& path) {
-  struct stat info {};
-  if (path.empty() || mkdir(path.c_str(), S_IRWXU) == 0) return absl::OkStatus();
-  if (errno == EEXIST && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return absl::OkStatus();
-  return UsageFailure(absl::StrCat("cannot make the directory ", path),
-                      "nothing was purged; choose another --out-dir");
-}
-
 absl::Status Purge(Context* context, const PurgeOptions& options) {
-  EXPUNGE_RETURN_IF_ERROR(MakeDirectory(options.out_dir));
+  // Before anything is erased, so that a wrong path cannot cost a certificate.
+  EXPUNGE_RETURN_IF_ERROR(MakeDirectory(options.out_dir, "nothing was purged; choose another --out-dir"));
   v1::PurgeRequest request;
   request.set_parent(context->TenantName());
   request.set_subject(options.subject);

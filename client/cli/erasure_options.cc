@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/cli/certificate_files.h"
 #include "client/cli/failure.h"
-#include "client/cli/files.h"
 
 namespace expunge::cli {
 
@@ -36,7 +36,7 @@ absl::Status FillBasis(const ErasureOptions& options, v1::ErasureBasis* basis) {
 
 absl::Status SaveErasureCertificate(const v1::Certificate& certificate, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  absl::Status saved = WriteFile(path, certificate.envelope(), 0644);
+  absl::Status saved = SaveCertificate(certificate, path);
   if (saved.ok()) return saved;
   return WithHint(WithContext("the erasure is done, but its certificate is not saved", saved),
                   absl::StrCat("get it with 'expunge cert get ", certificate.name(), " --out FILE'"));

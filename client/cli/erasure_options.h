@@ -25,7 +25,7 @@ void AddErasureOptions(CLI::App* command, ErasureOptions* options);
 // What the certificate says of the request. Returns: a UsageFailure unless --due is a time.
 [[nodiscard]] absl::Status FillBasis(const ErasureOptions& options, v1::ErasureBasis* basis);
 
-// Writes the envelope, byte for byte, to `path` unless that is empty.
+// Writes the envelope, byte for byte, to `path` unless that is empty, and its proof beside it.
 // Returns: a UsageFailure whose message says that the erasure itself is done, and how to get the certificate.
 [[nodiscard]] absl::Status SaveErasureCertificate(const v1::Certificate& certificate,
                                                   const std::string& path);

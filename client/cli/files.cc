@@ -10,8 +10,11 @@
 #include <fstream>
 #include <memory>
 #include <system_error>
+#include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/durable_file.h"
 #include "base/status_macros.h"
 #include "client/cli/failure.h"
 
@@ -99,6 +102,42 @@ absl::Status WriteFile(const std::string& path, absl::string_view bytes, mode_t 
   if (error == 0) return absl::OkStatus();
   unlink(beside.c_str());
   return CannotWrite(path, error);
+}
+
+FileInProgress::FileInProgress(int file, std::string path, std::string target, std::string beside)
+    : file_(file), path_(std::move(path)), target_(std::move(target)), beside_(std::move(beside)) {}
+
+FileInProgress::~FileInProgress() {
+  if (file_ >= 0) close(file_);
+  if (!beside_.empty()) unlink(beside_.c_str());
+}
+
+absl::StatusOr<std::unique_ptr<FileInProgress>> FileInProgress::Begin(const std::string& path, mode_t mode) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return UsageFailure(absl::StrCat(path, " is no file"), "name a file, or a new one");
+  }
+  const std::string target = Resolve(path);
+  const std::string beside = absl::StrCat(target, ".", getpid(), ".tmp");
+  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file < 0) return CannotWrite(path, errno);
+  auto begun = absl::WrapUnique(new FileInProgress(file, path, target, beside));
+  if (fchmod(file, mode) != 0) return CannotWrite(path, errno);
+  return begun;
+}
+
+absl::Status FileInProgress::Append(absl::string_view bytes) {
+  const int error = WriteAll(file_, bytes);
+  return error == 0 ? absl::OkStatus() : CannotWrite(path_, error);
+}
+
+absl::Status FileInProgress::Finish() {
+  int error = Sync(file_);
+  if (close(std::exchange(file_, -1)) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(beside_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error != 0) return CannotWrite(path_, error);
+  beside_.clear();
+  return SyncFolder(FolderOf(target_));
 }
 
 }  // namespace expunge::cli

@@ -130,6 +130,7 @@ int Run(int argc, char** argv) {
   AddCertificateCommands(&app, &context);
   AddKeysCommands(&app, &context);
   AddLogCommands(&app, &context);
+  AddAuditCommands(&app, &context);
   AddAdminCommands(&app, &context);
   try {
     app.parse(argc, argv);

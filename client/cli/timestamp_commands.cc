@@ -161,12 +161,15 @@ void AddVerifyTimestamp(CLI::App* group, Context* context) {
 }  // namespace
 
 void AddLogCommands(CLI::App* app, Context* context) {
-  CLI::App* log = app->add_subcommand("log", "The log of certificates: time-stamps of its checkpoints");
+  CLI::App* log =
+      app->add_subcommand("log", "The log of certificates: proofs, and time-stamps of its checkpoints");
   log->require_subcommand(1);
+  AddLogProofCommand(log, context);
   AddTimestamp(log, context);
   AddVerifyTimestamp(log, context);
   log->footer(
       "Examples:\n"
+      "  expunge log proof --checkpoint-out checkpoint\n"
       "  expunge log timestamp checkpoint --tsa https://tsa.example.org");
 }
 

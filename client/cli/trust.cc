@@ -42,17 +42,6 @@ absl::StatusOr<std::vector<certificate::PublicKey>> LoadPublicKeys(absl::Span<co
   return keys;
 }
 
-absl::StatusOr<std::vector<certificate::PublicKey>> FetchPublicKeys(Context* context) {
-  EXPUNGE_ASSIGN_OR_RETURN(const v1::ListSigningKeysResponse response, context->Client().ListSigningKeys());
-  std::vector<certificate::PublicKey> keys;
-  for (const auto& listed : response.keys()) {
-    if (listed.use() != v1::KEY_USE_CERTIFICATE) continue;
-    EXPUNGE_ASSIGN_OR_RETURN(auto key, certificate::PublicKey::FromPem(listed.public_key_pem()));
-    keys.push_back(std::move(key));
-  }
-  return keys;
-}
-
 absl::StatusOr<std::string> ReadCertificate(const std::string& path) {
   // One byte more than the verifier accepts, so that it is the one to refuse what is too large.
   return ReadStart(path, certificate::kMaxEnvelopeBytes + 1);

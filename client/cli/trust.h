@@ -20,18 +20,16 @@ namespace expunge::cli {
 [[nodiscard]] absl::StatusOr<std::vector<certificate::PublicKey>> LoadPublicKeys(
     absl::Span<const std::string> paths);
 
-// The keys that the service lists: they show that a certificate is this service's, not who runs it.
-[[nodiscard]] absl::StatusOr<std::vector<certificate::PublicKey>> FetchPublicKeys(Context* context);
-
 // The bytes of a certificate file. Returns: a UsageFailure if it cannot be read.
 [[nodiscard]] absl::StatusOr<std::string> ReadCertificate(const std::string& path);
 
 // OK, or a Refusal with the verifier's reason.
 [[nodiscard]] absl::Status AsStatus(const certificate::VerifyResult& result);
 
-// expunge cert show|verify
+// expunge cert show|verify|report
 void AddShowCommand(CLI::App* group, Context* context);
 void AddVerifyCommand(CLI::App* group, Context* context);
+void AddReportCommand(CLI::App* group, Context* context);
 
 }  // namespace expunge::cli
 

@@ -16,6 +16,10 @@ namespace {
 // A certificate of 10,000 tokens, or 10,000 readouts with their contributions, is larger than gRPC's default.
 constexpr int kMaxReceiveBytes = 128 << 20;
 
+// A stream that waits must notice a peer that has gone without a word. Servers take more than one ping in
+// five minutes for an attack.
+constexpr int kKeepaliveMs = 6 * 60 * 1000;
+
 // gRPC takes its targets for URIs: a '?' or a '%' in a path must be escaped.
 std::string EscapedPath(absl::string_view path) {
   std::string escaped;
@@ -35,6 +39,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   absl::string_view path = address;
   const std::string target =
       absl::ConsumePrefix(&path, "unix:") ? absl::StrCat("unix:", EscapedPath(path)) : address;

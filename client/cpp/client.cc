@@ -11,14 +11,14 @@
 namespace expunge::client {
 namespace {
 
-// Calls `fetch` (sends *request, returns the response) and `take` for every page.
+// Calls `fetch` (sends *request, returns the response) and `take` for every page, until one fails.
 template <typename Request, typename Fetch, typename Take>
 absl::Status EachPage(Request* request, const Fetch& fetch, const Take& take) {
   while (true) {
     auto page = fetch(*request);
     EXPUNGE_RETURN_IF_ERROR(page.status());
     const std::string next = page->next_page_token();
-    take(*std::move(page));
+    EXPUNGE_RETURN_IF_ERROR(take(*std::move(page)));
     if (next.empty()) return absl::OkStatus();
     if (next == request->page_token()) return absl::InternalError("the service repeats a page token");
     request->set_page_token(next);
@@ -90,6 +90,7 @@ absl::StatusOr<std::vector<v1::Memory>> Client::ListMemories(v1::ListMemoriesReq
   };
   EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&memories](v1::ListMemoriesResponse page) {
     for (auto& memory : *page.mutable_memories()) memories.push_back(std::move(memory));
+    return absl::OkStatus();
   }));
   return memories;
 }
@@ -102,19 +103,47 @@ absl::StatusOr<TokenListing> Client::ListTokens(v1::ListTokensRequest request) {
   EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&listing](v1::ListTokensResponse page) {
     for (auto& token : *page.mutable_tokens()) listing.tokens.push_back(std::move(token));
     listing.state = page.state();
+    return absl::OkStatus();
   }));
   return listing;
 }
 
-absl::StatusOr<std::vector<v1::Certificate>> Client::ListCertificates(v1::ListCertificatesRequest request) {
-  std::vector<v1::Certificate> certificates;
+absl::Status Client::EachCertificate(v1::ListCertificatesRequest request,
+                                     const std::function<absl::Status(v1::Certificate)>& take) {
   const auto fetch = [this](const v1::ListCertificatesRequest& page) {
     return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::ListCertificates, page);
   };
-  EXPUNGE_RETURN_IF_ERROR(EachPage(&request, fetch, [&certificates](v1::ListCertificatesResponse page) {
-    for (auto& certificate : *page.mutable_certificates()) certificates.push_back(std::move(certificate));
+  return EachPage(&request, fetch, [&take](v1::ListCertificatesResponse page) {
+    for (auto& certificate : *page.mutable_certificates()) {
+      EXPUNGE_RETURN_IF_ERROR(take(std::move(certificate)));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<v1::Certificate>> Client::ListCertificates(v1::ListCertificatesRequest request) {
+  std::vector<v1::Certificate> certificates;
+  EXPUNGE_RETURN_IF_ERROR(EachCertificate(std::move(request), [&certificates](v1::Certificate certificate) {
+    certificates.push_back(std::move(certificate));
+    return absl::OkStatus();
   }));
   return certificates;
+}
+
+absl::StatusOr<v1::GetLogProofResponse> Client::GetLogProof(const v1::GetLogProofRequest& request) {
+  return Call(timeout_, unlearning_.get(), &v1::UnlearningService::Stub::GetLogProof, request);
+}
+
+absl::Status Client::WatchCertificates(
+    const v1::WatchCertificatesRequest& request, absl::Duration patience,
+    const std::function<absl::StatusOr<bool>(v1::WatchCertificatesResponse)>& take) {
+  return CallStream(patience, unlearning_.get(), &v1::UnlearningService::Stub::WatchCertificates, request,
+                    take);
+}
+
+absl::Status Client::ExportAudit(const v1::ExportAuditRequest& request, absl::Duration patience,
+                                 const std::function<absl::StatusOr<bool>(v1::ExportAuditResponse)>& take) {
+  return CallStream(patience, unlearning_.get(), &v1::UnlearningService::Stub::ExportAudit, request, take);
 }
 
 }  // namespace expunge::client

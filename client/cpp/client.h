@@ -5,6 +5,7 @@
 #ifndef EXPUNGE_CLIENT_CPP_CLIENT_H_
 #define EXPUNGE_CLIENT_CPP_CLIENT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,12 +47,25 @@ class Client {
   absl::StatusOr<v1::GetCertificateResponse> GetCertificate(const v1::GetCertificateRequest& request);
   absl::StatusOr<v1::GetErasureStatusResponse> GetErasureStatus(const v1::GetErasureStatusRequest& request);
   absl::StatusOr<v1::ListSigningKeysResponse> ListSigningKeys();
+  absl::StatusOr<v1::GetLogProofResponse> GetLogProof(const v1::GetLogProofRequest& request);
+
+  // Gives every answer to `take`, which ends the stream with false, or with an error, which is then returned.
+  // `patience`: for the whole stream.
+  absl::Status WatchCertificates(
+      const v1::WatchCertificatesRequest& request, absl::Duration patience,
+      const std::function<absl::StatusOr<bool>(v1::WatchCertificatesResponse)>& take);
+  absl::Status ExportAudit(const v1::ExportAuditRequest& request, absl::Duration patience,
+                           const std::function<absl::StatusOr<bool>(v1::ExportAuditResponse)>& take);
 
   // Follow the pages to the end, each page under its own deadline; `request` names page size and filters.
   // Returns also: Internal if the service repeats a page token.
   absl::StatusOr<std::vector<v1::Memory>> ListMemories(v1::ListMemoriesRequest request);
   absl::StatusOr<TokenListing> ListTokens(v1::ListTokensRequest request);
   absl::StatusOr<std::vector<v1::Certificate>> ListCertificates(v1::ListCertificatesRequest request);
+  // The same, but each certificate is given to `take`, and no more than a page is held. Ends with the first
+  // error of `take`, which is then returned.
+  absl::Status EachCertificate(v1::ListCertificatesRequest request,
+                               const std::function<absl::Status(v1::Certificate)>& take);
 
  private:
   absl::Duration timeout_;

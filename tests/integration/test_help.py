@@ -6,9 +6,10 @@ from harness import ProgramTest, binary, main
 
 COMMANDS = [
     [], ["memory"], ["memory", "create"], ["memory", "get"], ["memory", "list"], ["memory", "delete"], ["import"],
-    ["read"], ["tokens"], ["delete"], ["purge"], ["evict"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
-    ["cert", "get"], ["cert", "list"], ["cert", "show"], ["cert", "verify"], ["cert", "keys"], ["keys"], ["keys", "list"],
-    ["keys", "export"], ["keys", "rotate"], ["log"], ["log", "timestamp"], ["log", "verify-timestamp"], ["backup"],
+    ["read"], ["tokens"], ["delete"], ["purge"], ["erasure"], ["erasure", "status"], ["certify"], ["cert"],
+    ["cert", "get"], ["cert", "list"], ["cert", "watch"], ["cert", "export"], ["cert", "show"], ["cert", "verify"],
+    ["cert", "report"], ["cert", "keys"], ["audit"], ["audit", "export"], ["log"], ["log", "proof"], ["log", "timestamp"],
+    ["log", "verify-timestamp"], ["keys"], ["keys", "list"], ["keys", "export"], ["keys", "rotate"], ["evict"], ["backup"],
     ["backup", "create"], ["server"], ["server", "status"],
 ]
 
@@ -24,7 +25,7 @@ class HelpTest(ProgramTest):
 
     def test_no_command_is_missing_from_the_list_above(self):
         listed = {tuple(command) for command in COMMANDS}
-        for command in ([], ["memory"], ["erasure"], ["cert"], ["keys"], ["log"], ["backup"], ["server"]):
+        for command in ([], ["memory"], ["erasure"], ["cert"], ["audit"], ["log"], ["keys"], ["backup"], ["server"]):
             text = self.expunge(*command, "--help").stdout
             for name in re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("Examples:")[0], re.MULTILINE):
                 self.assertIn((*command, name), listed)

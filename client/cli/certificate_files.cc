@@ -1,0 +1,50 @@
+#include "client/cli/certificate_files.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "client/cli/failure.h"
+#include "client/cli/files.h"
+
+namespace expunge::cli {
+namespace {
+
+constexpr mode_t kPublic = 0644;
+
+bool IsPipeOrDevice(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
+std::string LastPart(absl::string_view name) { return std::string(name.substr(name.rfind('/') + 1)); }
+
+std::string CertificatePath(absl::string_view directory, const v1::Certificate& certificate) {
+  if (directory.empty()) return "";
+  return absl::StrCat(directory, "/", LastPart(certificate.name()), ".json");
+}
+
+std::string ProofPath(absl::string_view path) {
+  return absl::StrCat(absl::StripSuffix(path, ".json"), ".tlog-proof");
+}
+
+absl::Status MakeDirectory(const std::string& path, absl::string_view hint) {
+  struct stat info {};
+  if (path.empty() || mkdir(path.c_str(), S_IRWXU) == 0) return absl::OkStatus();
+  if (errno == EEXIST && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return UsageFailure(absl::StrCat("cannot make the directory ", path), hint);
+}
+
+absl::Status SaveCertificate(const v1::Certificate& certificate, const std::string& path) {
+  if (!certificate.log_proof().empty() && !IsPipeOrDevice(path)) {
+    EXPUNGE_RETURN_IF_ERROR(WriteFile(ProofPath(path), certificate.log_proof(), kPublic));
+  }
+  return WriteFile(path, certificate.envelope(), kPublic);
+}
+
+}  // namespace expunge::cli
