@@ -277,8 +277,8 @@ class DamageTest : public ::testing::Test {
         << file << ": " << status;
     EXPECT_THAT(std::string(status.message()),
                 AnyOf(HasSubstr("database"), HasSubstr("vault"), HasSubstr("master key"), HasSubstr("table"),
-                      HasSubstr("signing_key.pem"), HasSubstr("signing key"), HasSubstr("record"),
-                      HasSubstr("certificate")))
+                      HasSubstr("signing_key.pem"), HasSubstr("checkpoint_key.pem"), HasSubstr("signing key"),
+                      HasSubstr("record"), HasSubstr("certificate")))
         << file;
     return outcome;
   }
@@ -353,8 +353,9 @@ class DamageTest : public ::testing::Test {
       kinds.insert(kind);
       if (count[Outcome::kRefused] + count[Outcome::kReported] > 0) noticed.insert(kind);
     }
-    EXPECT_THAT(kinds, IsSupersetOf({".log", ".sst", "CURRENT", "IDENTITY", "LOCK", "LOG", "MANIFEST",
-                                     "OPTIONS", "keys", "lock", "master.key", "signing_key.pem"}));
+    EXPECT_THAT(kinds,
+                IsSupersetOf({".log", ".sst", "CURRENT", "IDENTITY", "LOCK", "LOG", "MANIFEST", "OPTIONS",
+                              "checkpoint_key.pem", "keys", "lock", "master.key", "signing_key.pem"}));
     EXPECT_THAT(noticed, IsSupersetOf({".log", ".sst", "CURRENT", "MANIFEST", "keys", "master.key",
                                        "signing_key.pem"}));
   }
