@@ -108,7 +108,7 @@ Json CertificateJson(const v1::Certificate& certificate) {
 }
 
 std::string HorizonText(const v1::SelectionHorizon& horizon) {
-  const std::string status = SelectionStatusName(horizon.status());
+  std::string status = SelectionStatusName(horizon.status());
   if (!horizon.has_state()) return status;
   return absl::StrFormat("%s (moved by at most %.6g of a margin of at least %.6g)", status,
                          horizon.movement_upper(), horizon.margin_lower());
