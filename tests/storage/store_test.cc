@@ -145,8 +145,8 @@ TEST(StoreTest, RefusesANewerFormatAndSaysWhatToDo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer release"));
 }
 
-TEST(StoreTest, RefusesFormatsThatWereNotSealed) {
-  for (const char* format : {"1", "2"}) {
+TEST(StoreTest, RefusesOlderFormats) {
+  for (const char* format : {"1", "2", "3"}) {
     const test_support::TemporaryDirectory directory;
     const std::string path = directory / "data";
     {
@@ -155,7 +155,7 @@ TEST(StoreTest, RefusesFormatsThatWereNotSealed) {
     }
     const auto store = Store::Open(path);
     EXPECT_TRUE(absl::IsFailedPrecondition(store.status())) << store.status();
-    EXPECT_NE(store.status().message().find("not sealed"), absl::string_view::npos) << store.status();
+    EXPECT_NE(store.status().message().find("start with a new directory"), absl::string_view::npos) << store.status();
   }
 }
 
