@@ -81,8 +81,7 @@ std::string ReportPage(const verify::Inputs& inputs, const verify::Report& repor
                    Element("p", "quiet", absl::StrCat("Made on ", Escape(TimeWords(options.made)))),
                    "</header>\n<main>\n", Overall(report), Contents(report), Checks(report));
   for (size_t i = 0; i < report.certificates.size(); ++i) {
-    html += CertificatePart(inputs.certificates[i], report.certificates[i],
-                            i == 0);
+    html += CertificatePart(inputs.certificates[i], report.certificates[i], i == 0);
   }
   absl::StrAppend(
       &html, HowToVerify(inputs, options.paths), "</main>\n",
