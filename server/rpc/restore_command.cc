@@ -33,7 +33,7 @@ absl::Status CheckSources(const ServerOptions& server, const RestoreCommandOptio
 // Before anything is copied. A rotation that was cut off is finished later.
 absl::Status CheckKeysAreThere(const core::SigningKeys& keys) {
   for (certificate::KeyKeeper* const keeper : {keys.certificate.get(), keys.checkpoint.get()}) {
-    const absl::Status active = keeper->Load().status();
+    absl::Status active = keeper->Load().status();
     if (!active.ok() && !keeper->LoadNext().ok()) return active;
   }
   return absl::OkStatus();
