@@ -16,7 +16,7 @@ import maker  # noqa: E402
 import memories  # noqa: E402
 import test_log  # noqa: E402
 from harness import ProgramTest, binary, main, run  # noqa: E402
-from test_audit import KEY, LOG_KEY, History  # noqa: E402
+from history import KEY, LOG_KEY, History  # noqa: E402
 
 from expunge_verify.cli import main as python_verifier  # noqa: E402
 
