@@ -19,8 +19,8 @@ namespace expunge::core {
                                   RestoreReport* report);
 
 // Takes up what can be read of an entry of a tenant that the backup doesn't know: its leaves in the log; key
-// sets; and it refuses retries of its lost requests, as one that is made anew under the tenant's name must not get back
-// what was deleted. Returns: as Replay; errors of the store.
+// sets; and it refuses retries of its lost requests, as one that is made anew under the tenant's name must
+// not get back what was deleted. Returns: as Replay; errors of the store.
 [[nodiscard]] absl::Status TakeUpPublic(const Context& context, const storage::LedgerEntry& entry);
 
 // Gives every memory an epoch of a new range: the minutes since 1970, or the one after its present range if

@@ -57,7 +57,7 @@ struct ServerOptions {
   TokenOptions master_key_token;
   // Within which time erased ciphertext leaves the files (server/core/service.h).
   std::chrono::milliseconds erase_bytes_within = std::chrono::minutes(15);
-  std::chrono::seconds backups_kept_for{0};  // what certificates say of it; 0: nothing
+  std::chrono::seconds backups_kept_for{0};     // what certificates say of it; 0: nothing
   std::string ledger_copy_file;                 // empty: none (server/core/service.h)
   uint64_t reserve_bytes = uint64_t{64} << 20;  // disk space kept for erasures; 0: none
   bool allow_remote_plaintext = false;

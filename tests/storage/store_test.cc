@@ -155,7 +155,8 @@ TEST(StoreTest, RefusesOlderFormats) {
     }
     const auto store = Store::Open(path);
     EXPECT_TRUE(absl::IsFailedPrecondition(store.status())) << store.status();
-    EXPECT_NE(store.status().message().find("start with a new directory"), absl::string_view::npos) << store.status();
+    EXPECT_NE(store.status().message().find("start with a new directory"), absl::string_view::npos)
+        << store.status();
   }
 }
 
