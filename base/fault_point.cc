@@ -14,6 +14,7 @@ namespace expunge {
 namespace {
 
 std::string Setting(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }

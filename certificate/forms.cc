@@ -82,7 +82,10 @@ bool IsTime(const json& value) {
          absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone()) == *text;
 }
 
-bool IsTimeOrEmpty(const json& value) { return value == "" || IsTime(value); }
+bool IsTimeOrEmpty(const json& value) {
+  const auto* const text = value.get_ptr<const std::string*>();
+  return (text != nullptr && text->empty()) || IsTime(value);
+}
 
 bool IsBool(const json& value) { return value.is_boolean(); }
 

@@ -33,8 +33,10 @@ constexpr size_t kMaxPdfBytes = size_t{256} << 20;
 
 // "" if there is none.
 std::string FindBrowser() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
   const char* const chosen = std::getenv("EXPUNGE_CHROMIUM");
   if (chosen != nullptr && *chosen != '\0') return access(chosen, X_OK) == 0 ? chosen : "";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
   const char* const path = std::getenv("PATH");
   for (const char* name : {"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}) {
     for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
