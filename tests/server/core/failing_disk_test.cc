@@ -196,7 +196,6 @@ TEST_P(FailingStepTest, AnErasureOfBytesIsNotCertifiedAndIsDoneAfterARestart) {
   EXPECT_GE(gone.size(), 3U);  // two tokens and the state
   Close();
   KeepCopy();
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
   const int stride = std::getenv("EXPUNGE_EVERY_STEP") == nullptr ? 37 : 1;
   int failed = 0;
   for (int step = 1;; step += stride) {

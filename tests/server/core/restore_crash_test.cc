@@ -146,7 +146,6 @@ TEST_F(RestoreCrashTest, ARestoreKilledAtAnyStepIsNotServedAndCanBeDoneAgain) {
   int killed = 0;
   for (const auto& [step, passes] : steps) {
     for (int pass = 1; pass <= passes; ++pass) {
-      // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
       if (pass > 1 && pass < passes && std::getenv("EXPUNGE_EVERY_STEP") == nullptr) continue;
       const std::string place = step + ":" + std::to_string(pass);
       SCOPED_TRACE(place);

@@ -38,7 +38,6 @@ constexpr char kOther[] = "tenants/acme/memories/other";
 constexpr size_t kPlaceBytes = 128;
 
 int FromEnvironment(const char* name, int otherwise) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets variables
   const char* const value = std::getenv(name);
   return value == nullptr ? otherwise : std::atoi(value);
 }
