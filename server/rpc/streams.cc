@@ -15,9 +15,13 @@ absl::Status ShuttingDown() {
   return MakeError(Reason::kShuttingDown, "", "the server is stopping; try again in a moment");
 }
 
+// The client's deadline began when it sent the call, ours when it came: its own ends first, as a
+// cancellation.
+constexpr std::chrono::milliseconds kOnItsWay{100};
+
 // Why a call whose client does not listen any more has ended.
 absl::Status GoneStatus(const grpc::CallbackServerContext& context) {
-  if (context.deadline() <= std::chrono::system_clock::now()) {
+  if (context.deadline() <= std::chrono::system_clock::now() + kOnItsWay) {
     return MakeError(Reason::kDeadlineExceeded, "", "the deadline passed before the stream's end");
   }
   return MakeError(Reason::kCancelled, "", "the call was cancelled before the stream's end");
