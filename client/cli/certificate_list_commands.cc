@@ -132,8 +132,9 @@ absl::Status Watch(Context* context, const WatchOptions& options) {
   };
   while (true) {
     // `take` moves `request` on while the call runs.
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
     const v1::WatchCertificatesRequest from_here = request;
-    const absl::Status ended = context->Client().WatchCertificates(from_here, patience, take);
+    absl::Status ended = context->Client().WatchCertificates(from_here, patience, take);
     if (ended.ok() || !options.keep_trying || !MayComeBack(ended, seen > 0)) {
       if (ended.ok() || request.after().empty()) return ended;
       return WithHint(ended, absl::StrCat("go on with --after ", LastPart(request.after())));

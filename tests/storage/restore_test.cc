@@ -179,7 +179,7 @@ TEST_F(RestoreTest, RefusesAnotherFormatVersion) {
   for (const std::string& place : {places_.database, places_.vault}) {
     const std::string path = place + "/backup.json";
     std::string text = ReadWholeFile(path);
-    const std::string field = "\"format_version\": 3";
+    const std::string field = "\"format_version\": " + std::to_string(kFormatVersion);
     const size_t at = text.find(field);
     ASSERT_NE(at, std::string::npos);
     WriteWholeFile(path, text.replace(at, field.size(), "\"format_version\": 9"));
