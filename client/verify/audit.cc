@@ -114,10 +114,20 @@ class Auditor {
 
   Verdict CheckReceipts(const CertificateView& view) {
     if (!receipts_.has_value()) return LeftOpen("BAD_RECEIPT", "the file of receipts is refused");
-    const size_t named = receipts_->CountOf(view.removed);
-    if (named == 0) return NotChecked("NO_RECEIPT", "it names none of the tokens of the receipts");
+    const Receipts::Named named = receipts_->NamedIn(view.removed);
+    if (named.opened + named.unopened == 0) {
+      return NotChecked("NO_RECEIPT", "it names none of the tokens of the receipts");
+    }
     receipts_found_ = true;
-    return Ok(absl::StrCat("it names ", named, " of the tokens of the receipts as removed"));
+    if (named.opened == 0) {
+      return NotChecked(
+          "NOT_OPENED",
+          absl::StrCat("it names ", named.unopened, " of the receipts, not opened: without the ",
+                       "token's content, whoever has the certificate can write such a line"));
+    }
+    return Ok(
+        absl::StrCat("it names ", named.opened, " of the tokens of the receipts as removed",
+                     named.unopened == 0 ? "" : absl::StrCat("; ", named.unopened, " more are not opened")));
   }
 
   void CheckTogether() {

@@ -1,6 +1,5 @@
 #include "client/verify/receipts.h"
 
-#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -88,21 +87,30 @@ Verdict Receipts::Read(absl::string_view text) {
     if (line->opened && !line->opens) {
       return Failed(kBadReceipt, absl::StrCat("the token of line ", number, " does not open its commitment"));
     }
-    if (line->opened) ++opened;
+    if (line->opened) {
+      ++opened;
+      opened_.insert(line->commitment);
+    }
     commitments_.insert(line->commitment);
     by_token_[std::move(line->token)] = {line->salt, line->commitment};
   }
   return Ok(absl::StrCat(commitments_.size(), " receipts, ", opened, " of them opened with their tokens"));
 }
 
-size_t Receipts::CountOf(absl::Span<const Digest> commitments) const {
-  return static_cast<size_t>(
-      std::count_if(commitments.begin(), commitments.end(),
-                    [this](const Digest& commitment) { return commitments_.count(commitment) != 0; }));
+Receipts::Named Receipts::NamedIn(absl::Span<const Digest> commitments) const {
+  Named named;
+  for (const Digest& commitment : commitments) {
+    if (opened_.count(commitment) != 0) {
+      ++named.opened;
+    } else if (commitments_.count(commitment) != 0) {
+      ++named.unopened;
+    }
+  }
+  return named;
 }
 
-Verdict Receipts::Open(const certificate::AuditBundle& bundle) const {
-  size_t opened = 0;
+Verdict Receipts::Open(const certificate::AuditBundle& bundle) {
+  std::set<Digest> opened;
   for (const certificate::BundleToken& token : bundle.tokens) {
     const std::string name = absl::StrCat(bundle.memory, "/tokens/", token.id);
     const auto receipt = by_token_.find(name);
@@ -112,10 +120,12 @@ Verdict Receipts::Open(const certificate::AuditBundle& bundle) const {
     if (commitment != receipt->second.commitment || commitment != token.commitment) {
       return Failed(kBadReceipt, "a receipt does not open the commitment of its token in the bundle");
     }
-    ++opened;
+    opened.insert(commitment);
   }
-  if (opened == 0) return NotChecked("NO_RECEIPT", "no receipt is of a token of the bundle");
-  return Ok(absl::StrCat(opened, " receipts open the commitments of the bundle's tokens"));
+  if (opened.empty()) return NotChecked("NO_RECEIPT", "no receipt is of a token of the bundle");
+  const size_t count = opened.size();
+  opened_.merge(std::move(opened));
+  return Ok(absl::StrCat(count, " receipts open the commitments of the bundle's tokens"));
 }
 
 }  // namespace expunge::verify

@@ -25,10 +25,15 @@ class Receipts {
   [[nodiscard]] Verdict Read(absl::string_view text);
 
   [[nodiscard]] size_t size() const { return commitments_.size(); }
-  // How many of the commitments are of receipts.
-  [[nodiscard]] size_t CountOf(absl::Span<const Digest> commitments) const;
-  // Whether the receipts of a bundle's tokens open these tokens' commitments.
-  [[nodiscard]] Verdict Open(const certificate::AuditBundle& bundle) const;
+  // How many of the commitments are of receipts that were opened, by their line or a bundle, and of ones that
+  // nobody opened: these say nothing, as whoever has the certificate can write such a line.
+  struct Named {
+    size_t opened = 0;
+    size_t unopened = 0;
+  };
+  [[nodiscard]] Named NamedIn(absl::Span<const Digest> commitments) const;
+  // Whether the receipts of a bundle's tokens open these tokens' commitments. These are opened from then on.
+  [[nodiscard]] Verdict Open(const certificate::AuditBundle& bundle);
 
  private:
   struct Receipt {
@@ -37,6 +42,7 @@ class Receipts {
   };
 
   std::set<Digest> commitments_;
+  std::set<Digest> opened_;
   std::map<std::string, Receipt> by_token_;
 };
 

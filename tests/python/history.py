@@ -19,7 +19,7 @@ class History:
         for i in range(5):
             self.memory.add(f"t{i}", [i * 0.75, (i * i % 5) * 0.5])
             other.add(f"t{i}", [i])
-        self.receipts = [self.memory.receipt(f"t{i}", opened=i % 2 == 0) for i in range(5)]
+        self.receipts = [self.memory.receipt(f"t{i}", opened=i < 3) for i in range(5)]
         self.bundles = [self.memory.bundle()]
         deletion = self.memory.remove("t1")
         self.bundles.append(self.memory.bundle())

@@ -254,6 +254,25 @@ class AuditTest(VerifyTest):
             (verdicts["receipts.jsonl"]["named"], verdicts["m1.json"]["receipt"]), ("NOT_CHECKED", "NOT_CHECKED")
         )
 
+    @staticmethod
+    def unopened(line, **changes):
+        receipt = {**json.loads(line), **changes}
+        return json.dumps({name: receipt[name] for name in ("token", "salt", "commitment")}).encode() + b"\n"
+
+    def test_a_receipt_that_nobody_opens_counts_for_nothing(self):
+        # Whoever has the certificate can write this line: it does not have the salt.
+        self.history.put("receipts.jsonl", self.unopened(self.history.receipts[1], salt=maker.digest(4)))
+        verdicts = self.verdicts("--receipts", self.history.path("receipts.jsonl"), self.history.one("m1"), code=0)
+        self.assertEqual(
+            (verdicts["receipts.jsonl"]["named"], verdicts["m1.json"]["receipt"]), ("NOT_CHECKED", "NOT_CHECKED")
+        )
+
+    def test_a_bundle_opens_the_receipts_of_its_tokens(self):
+        self.history.put("receipts.jsonl", self.unopened(self.history.receipts[1]))
+        self.history.put("bundle.jsonl", self.history.bundles[0])  # the removed token is in it
+        verdicts = self.verdicts(*self.everything(), code=0)
+        self.assertEqual((verdicts["receipts.jsonl"]["named"], verdicts["m1.json"]["receipt"]), ("OK", "OK"))
+
     def test_a_receipt_that_does_not_open_a_token_of_the_bundle_is_refused(self):
         line = json.loads(self.history.receipts[3])
         line["salt"] = maker.digest(4)

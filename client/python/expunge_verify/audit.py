@@ -80,6 +80,8 @@ class Audit:
             receipts_report = self._read_receipts()
         if self._in.bundle:
             bundle_report = self._read_bundle()
+            if self._bundle and self._receipts:
+                bundle_report.claims["receipts"] = judge(self._open_receipts)
         read = [self._read_certificate(*certificate) for certificate in self._in.certificates]
         certificates = [certificate for _, certificate in read if certificate]
         for report, certificate in read:
@@ -88,8 +90,6 @@ class Audit:
         self._judge_together([(report, certificate) for report, certificate in read if certificate])
         if self._bundle:
             bundle_report.claims["certificate"] = judge(self._find_certificate_of_bundle, certificates)
-            if self._receipts:
-                bundle_report.claims["receipts"] = judge(self._open_receipts)
         if self._receipts:
             receipts_report.claims["named"] = judge(self._find_receipts, certificates)
         return self._report
@@ -162,10 +162,13 @@ class Audit:
         return report
 
     def _find_receipts(self, certificates):
-        named = sum(self._receipts.named_in(certificate.statement.removed) > 0 for certificate in certificates)
-        if named == 0:
+        named = [self._receipts.named_in(certificate.statement.removed) for certificate in certificates]
+        if not any(map(any, named)):
             return not_checked("no given certificate names a token of the receipts", asked=not self._bundle)
-        return f"{named} of the given certificates name tokens of the receipts"
+        opened = sum(one[0] > 0 for one in named)
+        if opened == 0:
+            return not_checked("the receipts that certificates name are not opened")
+        return f"{opened} of the given certificates name tokens of the receipts"
 
     def _open_receipts(self):
         opened = self._receipts.open_all(self._bundle.bundle)
@@ -283,10 +286,16 @@ class Audit:
     def _check_receipt(self, certificate):
         if self._receipts is None:
             return not_checked("the file of receipts was refused", asked=True)
-        named = self._receipts.named_in(certificate.statement.removed)
-        if not named:
+        opened, unopened = self._receipts.named_in(certificate.statement.removed)
+        if opened + unopened == 0:
             return not_checked("it names none of the tokens of the receipts")
-        return f"it names {named} of the tokens of the receipts as removed"
+        if opened == 0:
+            return not_checked(
+                f"it names {unopened} of the receipts, not opened: without the token's content, "
+                "whoever has the certificate can write such a line"
+            )
+        more = f"; {unopened} more are not opened" if unopened else ""
+        return f"it names {opened} of the tokens of the receipts as removed{more}"
 
     def _check_bundle(self, certificate):
         if self._bundle is None:

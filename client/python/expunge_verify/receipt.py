@@ -51,6 +51,7 @@ class Receipts:
 
     def __init__(self, content):
         self.commitments = set()
+        self._opened_commitments = set()  # by their line, or by a bundle
         self._salts = {}  # token's name -> (salt, commitment)
         self._opened = 0
         for number, text in enumerate(content.splitlines(), 1):
@@ -72,6 +73,7 @@ class Receipts:
         if line.keys() == _OPENED:
             require(_opens(line), "BAD_RECEIPT", f"the token of line {number} does not open its commitment")
             self._opened += 1
+            self._opened_commitments.add(line["commitment"])
         self.commitments.add(line["commitment"])
         self._salts[line["token"]] = bytes.fromhex(line["salt"]), line["commitment"]
 
@@ -80,7 +82,7 @@ class Receipts:
 
     def open_all(self, bundle):
         """How many tokens of an audit bundle have a receipt. Refused (BAD_RECEIPT): one does not open its commitment."""
-        opened = 0
+        opened = set()
         for token in bundle.tokens:
             name = f"{bundle.header['memory']}/tokens/{token.id}"
             if name in self._salts:
@@ -91,9 +93,15 @@ class Receipts:
                     "BAD_RECEIPT",
                     "a receipt does not open the commitment of a token of the bundle",
                 )
-                opened += 1
-        return opened
+                opened.add(stated)
+        self._opened_commitments |= opened
+        return len(opened)
 
     def named_in(self, removed):
-        """How many of a certificate's removed tokens the receipts are of."""
-        return sum(token["commitment"] in self.commitments for token in removed)
+        """(opened, unopened): how many of a certificate's removed tokens the receipts are of.
+
+        A receipt that nobody opened says nothing: whoever has the certificate can write its line.
+        """
+        named = [token["commitment"] for token in removed if token["commitment"] in self.commitments]
+        opened = sum(commitment in self._opened_commitments for commitment in named)
+        return opened, len(named) - opened

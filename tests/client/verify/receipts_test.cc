@@ -57,7 +57,9 @@ TEST(ReceiptsTest, AreRefusedInOtherForms) {
 class ReceiptsOfCertificatesTest : public ::testing::Test {
  protected:
   ReceiptsOfCertificatesTest() : memory_("tenants/acme/memories/cells", 12) {
-    WriteBytes(folder_ / "removed", memory_.Receipt("token-03", false));
+    WriteBytes(folder_ / "removed", memory_.Receipt("token-03", true));
+    WriteBytes(folder_ / "unopened", memory_.Receipt("token-03", false));
+    WriteBytes(folder_ / "before", memory_.Bundle());
     WriteBytes(folder_ / "kept", memory_.Receipt("token-04", true));
     service_.Add(memory_.Delete({"token-03"}));
     service_.Write(folder_.path());
@@ -79,6 +81,23 @@ TEST_F(ReceiptsOfCertificatesTest, ShowThatACertificateSpeaksOfTheToken) {
   EXPECT_TRUE(report.verified()) << TextReport(report);
   EXPECT_EQ(ClaimOf(report, "000.json", "receipt").text,
             "it names 1 of the tokens of the receipts as removed");
+}
+
+TEST_F(ReceiptsOfCertificatesTest, CountForNothingIfNobodyOpensThem) {
+  paths_.receipts = folder_ / "unopened";
+  const Report report = Check();
+  EXPECT_TRUE(report.verified()) << TextReport(report);
+  const Verdict verdict = ClaimOf(report, "000.json", "receipt");
+  EXPECT_EQ(verdict.outcome, Outcome::kNotChecked);
+  EXPECT_EQ(verdict.reason, "NOT_OPENED");
+}
+
+TEST_F(ReceiptsOfCertificatesTest, AreOpenedByABundleOfTheStateBefore) {
+  paths_.receipts = folder_ / "unopened";
+  paths_.bundle = folder_ / "before";
+  const Report report = Check();
+  EXPECT_TRUE(report.verified()) << TextReport(report);
+  EXPECT_TRUE(ClaimOf(report, "000.json", "receipt").ok());
 }
 
 TEST_F(ReceiptsOfCertificatesTest, OfOtherTokensLeaveTheQuestionOpen) {

@@ -31,7 +31,7 @@ constexpr absl::string_view kEverything =
 class VerifyProgramTest : public ::testing::Test {
  protected:
   VerifyProgramTest() : memory_("tenants/acme/memories/cells", 12) {
-    WriteBytes(folder_ / "receipts.jsonl", memory_.Receipt("token-03", false));
+    WriteBytes(folder_ / "receipts.jsonl", memory_.Receipt("token-03", true));
     service_.Add(memory_.Describe(Kind::kState));
     WriteBytes(folder_ / "kept", service_.Checkpoint(2));
     service_.Add(memory_.Delete({"token-03"}));
