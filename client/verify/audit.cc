@@ -105,7 +105,8 @@ class Auditor {
   void AddClaims(const CertificateFile& file, const VerifyResult& result, const json& statement,
                  const CertificateView& view, std::vector<Claim>* claims) {
     LogView::Found found = log_.CheckEntry(certificate::LogLeafOf(result), file.proof);
-    claims->push_back({"key", trust_.CheckKey(result.key_id, view.issued_at, found.place)});
+    claims->push_back(
+        {"key", trust_.CheckKey(result.key_id, view.issued_at, found.place, found.in_another_log)});
     claims->push_back({"log", std::move(found.verdict)});
     claims->push_back({"transition", CheckTransition(statement)});
     if (inputs_.receipts.has_value()) claims->push_back({"receipt", CheckReceipts(view)});

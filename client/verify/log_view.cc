@@ -105,7 +105,8 @@ std::optional<uint64_t> LogView::PlaceInCopy(absl::string_view entry) const {
 }
 
 LogView::Found LogView::FoundAt(uint64_t place, absl::string_view origin, absl::string_view text) const {
-  return {Ok(text), trust_.CountsPlacesIn(origin) ? std::optional<uint64_t>(place) : std::nullopt};
+  if (!trust_.CountsPlacesIn(origin)) return {Ok(text), std::nullopt, /*in_another_log=*/true};
+  return {Ok(text), place};
 }
 
 LogView::Found LogView::FindInCopy(absl::string_view entry) const {

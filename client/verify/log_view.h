@@ -36,6 +36,7 @@ class LogView {
   struct Found {
     Verdict verdict;
     std::optional<uint64_t> place;  // only if the verdict is ok, and Trust::CountsPlacesIn that log
+    bool in_another_log = false;    // the verdict is ok, and it does not
   };
   // Whether the log has this entry, by a proof (c2sp.org/tlog-proof) or by the copy.
   [[nodiscard]] Found CheckEntry(absl::string_view entry, const std::optional<std::string>& proof);

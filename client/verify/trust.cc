@@ -68,13 +68,23 @@ void Trust::AddSets(const NamedBytes& file) {
                           " keys; a given key signed one of them"));
 }
 
-Verdict Trust::CheckKey(const std::string& key_id, absl::Time issued,
-                        std::optional<uint64_t> log_index) const {
+Verdict Trust::CheckKey(const std::string& key_id, absl::Time issued, std::optional<uint64_t> log_index,
+                        bool in_another_log) const {
   if (!sets_.has_value()) return NotChecked("NO_KEY_SETS", "no file of key sets is given");
   if (!newest_.has_value()) return LeftOpen("NO_KEY_SETS", "the file of key sets is refused");
-  return FromWindow(CheckCertificateKey(*newest_, key_id, issued, log_index),
-                    log_index.has_value() ? "its key was in use at that time, and at that place in the log"
-                                          : "its key was in use at that time");
+  const KeyWindowReason reason = CheckCertificateKey(*newest_, key_id, issued, log_index);
+  if (reason == KeyWindowReason::kOk && in_another_log) {
+    // What a thief of a retired key says of the time counts for nothing: only a place would.
+    if (newest_->Find(key_id)->end.has_value()) {
+      return LeftOpen("ANOTHER_LOG",
+                      "its key is retired, and its place is in a log of another origin than the key "
+                      "sets name: ask the service for its proof in the present log");
+    }
+    return NotChecked("ANOTHER_LOG", "its place is in a log of another origin than the key sets name");
+  }
+  return FromWindow(reason, log_index.has_value()
+                                ? "its key was in use at that time, and at that place in the log"
+                                : "its key was in use at that time");
 }
 
 std::optional<Verdict> Trust::CheckCheckpoint(const certificate::Checkpoint& checkpoint,

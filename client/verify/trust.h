@@ -29,9 +29,10 @@ class Trust {
   [[nodiscard]] const std::vector<certificate::NoteKey>& log_keys() const { return log_keys_; }
 
   // Whether a certificate was signed in its key's time, which only the key sets tell. `log_index`: where
-  // known.
+  // known. `in_another_log`: its place is of a log where CountsPlacesIn is false. Then the key is never ok,
+  // and the question stays open if the key has an end.
   [[nodiscard]] Verdict CheckKey(const std::string& key_id, absl::Time issued,
-                                 std::optional<uint64_t> log_index) const;
+                                 std::optional<uint64_t> log_index, bool in_another_log) const;
   // Whether a place in the log of this name is one that CheckKey can use: the ends of keys are places in the
   // log of the newest name.
   [[nodiscard]] bool CountsPlacesIn(absl::string_view origin) const {

@@ -254,6 +254,22 @@ class AuditTest(VerifyTest):
             (verdicts["receipts.jsonl"]["named"], verdicts["m1.json"]["receipt"]), ("NOT_CHECKED", "NOT_CHECKED")
         )
 
+    def test_a_place_in_another_log_tells_nothing_of_a_key(self):
+        first = maker.key_set(1, b"", [maker.key_entry(KEY, "certificate"), maker.key_entry(LOG_KEY, "checkpoint")])
+        log_key, year = maker.key_entry(LOG_KEY, "checkpoint"), "2027-01-01T00:00:00Z"
+        retired = [
+            maker.key_entry(KEY, "certificate", not_after=year, end="9"),
+            log_key,
+            maker.key_entry(OTHER, "certificate", not_before=year),
+        ]
+        for keys, code in (([maker.key_entry(KEY, "certificate"), log_key], 0), (retired, 1)):
+            second = maker.key_set(2, first, keys, issued=year, origin="expunge.invalid/log/anew")
+            sets = [maker.envelope(payload, KEY) for payload in (first, second)]
+            self.history.put("keys.json", maker.keys_file(sets))
+            verdicts = self.verdicts("--keys", self.history.path("keys.json"), self.history.one("m1"), code=code)
+            self.assertEqual(verdicts["keys.json"]["keys"], "OK")
+            self.assertEqual((verdicts["m1.json"]["log"], verdicts["m1.json"]["key"]), ("OK", "NOT_CHECKED"))
+
     @staticmethod
     def unopened(line, **changes):
         receipt = {**json.loads(line), **changes}

@@ -44,6 +44,7 @@ class Certificate:
     statement: Statement
     proof: bytes
     log_index: int = None
+    in_another_log: bool = False  # than the newest key set names
 
     @property
     def predicate(self):
@@ -256,16 +257,22 @@ class Audit:
             if self._log is None:
                 return not_checked(f"there is no {PROOF_SUFFIX} file beside it", asked=True)
             require(leaf in self._log.entries, "NOT_IN_LOG", "the log on disk does not have this certificate")
-            certificate.log_index = self._log.entries.index(leaf)
-            return f"entry {certificate.log_index} of the log on disk"
+            index = self._log.entries.index(leaf)
+            self._set_place(certificate, index, self._log.checkpoint.origin)
+            return f"entry {index} of the log on disk"
         proof, checkpoint = verify_log_proof(certificate.proof, leaf, self._log_keys)
         self._check_checkpoint(checkpoint)
         if self._is_beyond_copy(checkpoint) and self._log.entries[proof.index : proof.index + 1] != [leaf]:
             return not_checked("the proof is of a larger log than the copy, which may be another one", asked=True)
-        # A key's end is told by its place in the log of the newest name.
-        if self._key_chain is None or checkpoint.origin == self._key_chain.newest.origin:
-            certificate.log_index = proof.index
+        self._set_place(certificate, proof.index, checkpoint.origin)
         return f"entry {proof.index} of the {checkpoint.size} that the log's checkpoint signs"
+
+    def _set_place(self, certificate, index, origin):
+        """A key's end is told by its place in the log of the newest name."""
+        if self._key_chain is None or origin == self._key_chain.newest.origin:
+            certificate.log_index = index
+        else:
+            certificate.in_another_log = True
 
     def _check_key(self, certificate):
         if self._key_chain is None:
@@ -274,6 +281,12 @@ class Audit:
                 asked=bool(self._in.keys),
             )
         self._key_chain.check_certificate_key(certificate.key, certificate.statement.issued, certificate.log_index)
+        if certificate.in_another_log:
+            # What a thief of a retired key says of the time counts for nothing: only a place would.
+            return not_checked(
+                "its place is in a log of another origin than the key sets name",
+                asked=self._key_chain.is_retired(certificate.key),
+            )
         return "it was in use when the certificate was issued"
 
     def _check_transition(self, certificate):

@@ -237,6 +237,9 @@ class KeyChain:
                 "its place in the log is beyond the place where its key was retired",
             )
 
+    def is_retired(self, key):
+        return not self._find(key, "certificate").active
+
     def check_checkpoint_key(self, key, size):
         entry = self._find(key, "checkpoint")
         require(

@@ -54,6 +54,26 @@ TEST_F(MaliciousKeysTest, SignsWithARetiredKeyAndDatesItBack) {
   EXPECT_EQ(WorstAt(Check(), 5), "key BEYOND_KEY");
 }
 
+TEST_F(MaliciousKeysTest, SignsWithARetiredKeyInALogThatARestoreLeft) {
+  certificate::Statement statement = State();
+  statement.sequence = 6;
+  statement.previous_payload_sha256 = Sha256(service_.certificates()[4].payload);
+  statement.issued = At(2);
+  statement.received = At(1);
+  service_.AddPayload(EncodePayload(statement), NumberedKey(0));
+  const std::string envelope = service_.certificates()[5].envelope;
+  const std::string proof = service_.Proof(service_.certificates()[5].index, service_.log_size());
+  service_.entries().pop_back();
+  service_.certificates().pop_back();
+  service_.keys().next().log_origin = "expunge.invalid/log/anew";
+  service_.keys().Seal(service_.keys().ActiveCertificateKey());
+  Show();
+  WriteBytes(CertificatePath(5), envelope);
+  WriteBytes(ProofFile(5), proof);
+  // Its place there tells nothing.
+  EXPECT_EQ(WorstAt(Check(), 5), "key ANOTHER_LOG");
+}
+
 TEST_F(MaliciousKeysTest, SignsWithAKeyThatNobodyPublished) {
   Show();
   WriteBytes(CertificatePath(4), certificate::Seal(service_.certificates()[4].payload, NumberedKey(77)));

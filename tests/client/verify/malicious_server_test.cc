@@ -88,6 +88,8 @@ TEST_F(MaliciousServerTest, AnHonestOneBeginsItsLogAnewAfterARestore) {
   WriteBytes(CertificatePath(4), old_envelope);
   const Report report = Check();
   EXPECT_TRUE(report.verified()) << TextReport(report);
+  EXPECT_EQ(ClaimOf(report, "004.json", "key").reason, "ANOTHER_LOG");
+  EXPECT_TRUE(ClaimOf(report, "003.json", "key").ok());
   Paths paths = AllOf(folder_.path());
   paths.old_checkpoint = Path("kept");
   EXPECT_EQ(CheckOf(Check(paths), "oldCheckpoint").reason, "ANOTHER_LOG");
