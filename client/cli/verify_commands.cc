@@ -109,7 +109,7 @@ std::string LogPlace(const verify::CertificateFile& file) {
   if (!file.proof.has_value()) return "";
   const certificate::ParsedLogProof parsed = certificate::ParseLogProof(*file.proof);
   if (parsed.reason != certificate::LogReason::kOk) return "";
-  const std::string place = absl::StrCat("leaf ", parsed.proof.index);
+  std::string place = absl::StrCat("leaf ", parsed.proof.index);
   const absl::string_view note = parsed.proof.checkpoint;
   const auto checkpoint = certificate::ParseCheckpointText(note.substr(0, note.find("\n\n") + 1));
   if (!checkpoint.has_value()) return place;
@@ -151,6 +151,25 @@ absl::Status PrintSubject(Context* context, const Subject& subject, const verify
   return absl::OkStatus();
 }
 
+// A certificate that is shown, or completes it.
+absl::Status CheckVerified(const verify::CertificateReport& certificate) {
+  EXPUNGE_RETURN_IF_ERROR(certificate.result.status());
+  EXPUNGE_RETURN_IF_ERROR(AsStatus(*certificate.result));
+  const verify::Claim* worst = WorstOf(certificate.claims);
+  if (worst == nullptr || !worst->verdict.failed()) return absl::OkStatus();
+  return Refusal(worst->verdict.reason,
+                 absl::StrCat("the certificate does not verify: ", worst->verdict.text),
+                 "do not rely on this file, and ask its issuer");
+}
+
+// What was given beside it, such as key sets.
+absl::Status CheckGood(const verify::CheckReport& check) {
+  const verify::Verdict& verdict = check.claim.verdict;
+  if (verdict.good()) return absl::OkStatus();
+  return Refusal(verdict.reason, absl::StrCat(check.file, " does not verify: ", verdict.text),
+                 "do not rely on this file, and ask its issuer");
+}
+
 absl::Status Show(Context* context, const ShowOptions& options) {
   if (options.name.empty() == options.file.empty()) {
     return UsageFailure("which certificate?", "give either a name from 'expunge cert list' or --file FILE");
@@ -168,14 +187,10 @@ absl::Status Show(Context* context, const ShowOptions& options) {
   }
   const verify::Report report = verify::Audit(subject.inputs);
   const verify::CertificateReport& shown = report.certificates.front();
-  EXPUNGE_RETURN_IF_ERROR(shown.result.status());
-  EXPUNGE_RETURN_IF_ERROR(AsStatus(*shown.result));
-  const verify::Claim* worst = WorstOf(shown.claims);
-  if (worst != nullptr && worst->verdict.failed()) {
-    return Refusal(worst->verdict.reason,
-                   absl::StrCat("the certificate does not verify: ", worst->verdict.text),
-                   "do not rely on this file, and ask its issuer");
+  for (const verify::CertificateReport& certificate : report.certificates) {
+    EXPUNGE_RETURN_IF_ERROR(CheckVerified(certificate));
   }
+  for (const verify::CheckReport& check : report.checks) EXPUNGE_RETURN_IF_ERROR(CheckGood(check));
   return PrintSubject(context, subject, shown, options.keys.empty());
 }
 

@@ -50,11 +50,12 @@ class VerifyProgramTest : public ::testing::Test {
     int code = -1;
     std::string output;  // standard output and error together
   };
+  Run Verify(absl::string_view arguments) const { return Start(EXPUNGE_VERIFY_BINARY, arguments); }
+  Run Expunge(absl::string_view arguments) const { return Start(EXPUNGE_BINARY, arguments); }
   // All command lines are fixed by this file.
-  Run Verify(absl::string_view arguments) const {
+  Run Start(absl::string_view binary, absl::string_view arguments) const {
     Run run;
-    const std::string line =
-        absl::StrCat("cd '", folder_.path(), "' && '", EXPUNGE_VERIFY_BINARY, "' ", arguments, " 2>&1");
+    const std::string line = absl::StrCat("cd '", folder_.path(), "' && '", binary, "' ", arguments, " 2>&1");
     std::FILE* pipe = ::popen(line.c_str(), "r");  // NOLINT(cert-env33-c): see above
     EXPECT_NE(pipe, nullptr);
     std::array<char, 4096> buffer;
@@ -139,6 +140,17 @@ TEST_F(VerifyProgramTest, NothingOfARefusedClaimIsDescribed) {
   EXPECT_THAT(run.output, HasSubstr("certificates/001.json: REFUSED (NOT_IN_LOG): "));
   EXPECT_THAT(run.output, Not(HasSubstr("was removed")));
   EXPECT_THAT(run.output, Not(HasSubstr("were removed")));
+}
+
+TEST_F(VerifyProgramTest, ExpungeShowsNothingBesideKeySetsThatAreRefused) {
+  constexpr absl::string_view kShow =
+      "cert show --file certificates/001.json --key pinned.pem --keys keys.json";
+  EXPECT_EQ(Expunge(kShow).code, 0);
+  WriteBytes(folder_ / "keys.json", "{}");
+  const Run run = Expunge(kShow);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("NOT_A_KEYS_FILE"));
+  EXPECT_THAT(run.output, Not(HasSubstr("was removed")));
 }
 
 TEST_F(VerifyProgramTest, KeysMayLieBesideCertificates) {
