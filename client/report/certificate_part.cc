@@ -150,7 +150,12 @@ std::string Residuals(const json& erasure) {
       Element("p", "small quiet", absl::StrCat("Custody of the keys: ", Escape(Text(erasure["custody"])))));
 }
 
-std::string LogPosition(const verify::CertificateFile& file) {
+bool IsOk(const CertificateReport& certificate, absl::string_view name) {
+  return std::any_of(certificate.claims.begin(), certificate.claims.end(),
+                     [name](const verify::Claim& claim) { return claim.name == name && claim.verdict.ok(); });
+}
+
+std::string LogPosition(const verify::CertificateFile& file, bool verified) {
   if (!file.proof.has_value()) {
     return absl::StrCat(Element("h3", "Place in the transparency log"),
                         Element("p", "There is no proof of the log beside the certificate's file."));
@@ -162,9 +167,10 @@ std::string LogPosition(const verify::CertificateFile& file) {
   }
   return absl::StrCat(
       Element("h3", "Place in the transparency log"),
-      Element("p", absl::StrCat("Leaf ", WithCommas(parsed.proof.index), ", by the proof in ",
-                                Code(verify::ProofPath(file.file)),
-                                ". The checkpoint that the proof leads to, as the log signed it:")),
+      Element("p",
+              absl::StrCat("Leaf ", WithCommas(parsed.proof.index), ", by the proof in ",
+                           Code(verify::ProofPath(file.file)), ". The checkpoint that the proof leads to, ",
+                           verified ? "as the log signed it:" : "as it stands in the file; not verified:")),
       "<pre><code>",
       [&] {
         std::string lines;
@@ -275,7 +281,11 @@ std::string CertificatePart(const verify::CertificateFile& file, const Certifica
         "article", css,
         absl::StrCat(
             over, Element("h2", "This file is no valid certificate"), Box(certificate),
-            Element("p", "What it says is not shown, as nobody who was named as trusted has signed it."),
+            Element("p",
+                    IsOk(certificate, "signature")
+                        ? "What it says is not shown: a key that was named as trusted has signed it, but it "
+                          "is not in the form of a certificate, or contradicts itself."
+                        : "What it says is not shown, as nobody who was named as trusted has signed it."),
             Verdicts(certificate)));
   }
   const json statement = json::parse(certificate.result->payload, nullptr, /*allow_exceptions=*/false);
@@ -288,8 +298,8 @@ std::string CertificatePart(const verify::CertificateFile& file, const Certifica
                   Element("h3", predicate.contains("before") ? "The memory before and after" : "The memory"),
                   PartitionPlot(predicate), ClaimedAndNot(predicate));
   if (predicate.contains("erasure")) part += Residuals(predicate["erasure"]);
-  absl::StrAppend(&part, Verdicts(certificate), LogPosition(file), RemovedTokens(predicate),
-                  Numbers(predicate, certificate));
+  absl::StrAppend(&part, Verdicts(certificate), LogPosition(file, IsOk(certificate, "log")),
+                  RemovedTokens(predicate), Numbers(predicate, certificate));
   return Element("article", css, part);
 }
 

@@ -153,6 +153,30 @@ TEST_F(VerifyProgramTest, ExpungeShowsNothingBesideKeySetsThatAreRefused) {
   EXPECT_THAT(run.output, Not(HasSubstr("was removed")));
 }
 
+TEST_F(VerifyProgramTest, AReportCallsACheckpointSignedOnlyIfItsLogVerifies) {
+  const auto report = [this](absl::string_view options) {
+    const Run run =
+        Expunge(absl::StrCat("cert report page.html certificates/001.json --key pinned.pem ", options));
+    EXPECT_EQ(run.code, 0) << run.output;
+    return test_support::ReadWholeFile(folder_ / "page.html");
+  };
+  EXPECT_THAT(report("--keys keys.json"), HasSubstr("as the log signed it:"));
+  const std::string unverified = report("");
+  EXPECT_THAT(unverified, HasSubstr("as it stands in the file; not verified:"));
+  EXPECT_THAT(unverified, Not(HasSubstr("as the log signed it")));
+}
+
+TEST_F(VerifyProgramTest, AReportSaysWhoSignedWhatItDoesNotShow) {
+  const std::string good = test_support::ReadWholeFile(folder_ / "certificates/001.json");
+  const auto report = [this](const std::string& envelope) {
+    WriteBytes(folder_ / "certificates/001.json", envelope);
+    EXPECT_EQ(Expunge("cert report page.html certificates/001.json --key pinned.pem").code, 1);
+    return test_support::ReadWholeFile(folder_ / "page.html");
+  };
+  EXPECT_THAT(report(good + "\n"), HasSubstr("a key that was named as trusted has signed it, but"));
+  EXPECT_THAT(report(good.substr(0, 100)), HasSubstr("nobody who was named as trusted has signed it"));
+}
+
 TEST_F(VerifyProgramTest, KeysMayLieBesideCertificates) {
   std::filesystem::copy_file(folder_ / "keys.json", folder_ / "certificates/keys.json");
   WriteBytes(folder_ / "certificates/jwks.json", "{}");
