@@ -47,4 +47,18 @@ absl::Status SaveCertificate(const v1::Certificate& certificate, const std::stri
   return WriteFile(path, certificate.envelope(), kPublic);
 }
 
+absl::Status SaveNamedCertificate(const v1::Certificate& certificate, const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && !IsPipeOrDevice(path)) {
+    // One byte more tells a longer file.
+    EXPUNGE_ASSIGN_OR_RETURN(const std::string there, ReadStart(path, certificate.envelope().size() + 1));
+    if (there != certificate.envelope()) {
+      return Refusal("ANOTHER_CERTIFICATE",
+                     absl::StrCat(path, " is another certificate of the same name than the service's"),
+                     "keep it, as two histories are evidence, and save into another directory to compare");
+    }
+  }
+  return SaveCertificate(certificate, path);
+}
+
 }  // namespace expunge::cli

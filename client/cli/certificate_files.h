@@ -26,6 +26,11 @@ namespace expunge::cli {
 // envelope alone. Returns: a UsageFailure that names the path.
 [[nodiscard]] absl::Status SaveCertificate(const v1::Certificate& certificate, const std::string& path);
 
+// The same at a place that the certificate's name gives, as of a directory of certificates: another
+// certificate that lies there already is left as it is, as both are evidence of a second history; its proof
+// may be replaced. Returns: besides, a Refusal (ANOTHER_CERTIFICATE) that names the path.
+[[nodiscard]] absl::Status SaveNamedCertificate(const v1::Certificate& certificate, const std::string& path);
+
 }  // namespace expunge::cli
 
 #endif  // EXPUNGE_CLIENT_CLI_CERTIFICATE_FILES_H_

@@ -73,7 +73,7 @@ absl::Status Export(Context* context, const ExportOptions& options) {
   uint64_t proofs = 0;
   const auto save = [&](const v1::Certificate& certificate) -> absl::Status {
     const std::string path = CertificatePath(options.directory, certificate);
-    EXPUNGE_RETURN_IF_ERROR(SaveCertificate(certificate, path));
+    EXPUNGE_RETURN_IF_ERROR(SaveNamedCertificate(certificate, path));
     if (!certificate.log_proof().empty()) ++proofs;
     Json entry = CertificateJson(certificate);
     entry["saved_to"] = path;
@@ -124,7 +124,7 @@ absl::Status Watch(Context* context, const WatchOptions& options) {
   const auto take = [&](const v1::WatchCertificatesResponse& answer) -> absl::StatusOr<bool> {
     const v1::Certificate& certificate = answer.certificate();
     const std::string path = CertificatePath(options.out_dir, certificate);
-    if (!path.empty()) EXPUNGE_RETURN_IF_ERROR(SaveCertificate(certificate, path));
+    if (!path.empty()) EXPUNGE_RETURN_IF_ERROR(SaveNamedCertificate(certificate, path));
     PrintWatched(*context, certificate, path);
     request.set_after(certificate.name());
     pause = kFirstPause;

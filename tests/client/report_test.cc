@@ -6,10 +6,12 @@
 #include "absl/strings/match.h"
 #include "client/cli/certificate_files.h"
 #include "client/cli/certificate_filters.h"
+#include "client/cli/failure.h"
 #include "client/report/how_to_verify.h"
 #include "client/report/html.h"
 #include "client/report/style.h"
 #include "client/report/words.h"
+#include "tests/support/files.h"
 
 namespace expunge::report {
 namespace {
@@ -50,6 +52,27 @@ TEST(ReportTest, NumbersAndTimesAreWrittenForPeople) {
 TEST(CertificateFilesTest, AProofLiesBesideItsCertificate) {
   EXPECT_EQ(cli::ProofPath("d/1.json"), "d/1.tlog-proof");
   EXPECT_EQ(cli::ProofPath("d/1"), "d/1.tlog-proof");
+}
+
+TEST(CertificateFilesTest, ACertificateOfOtherBytesIsNotReplaced) {
+  const test_support::TemporaryDirectory folder;
+  const std::string path = folder / "1.json";
+  v1::Certificate certificate;
+  certificate.set_envelope("envelope");
+  certificate.set_log_proof("proof");
+  ASSERT_TRUE(cli::SaveNamedCertificate(certificate, path).ok());
+  certificate.set_log_proof("proof in a larger log");
+  ASSERT_TRUE(cli::SaveNamedCertificate(certificate, path).ok());
+  EXPECT_EQ(test_support::ReadWholeFile(folder / "1.tlog-proof"), "proof in a larger log");
+  for (const char* other : {"Envelope", "envelope and more", "envelop", ""}) {
+    certificate.set_envelope(other);
+    certificate.set_log_proof("of the other");
+    const absl::Status status = cli::SaveNamedCertificate(certificate, path);
+    EXPECT_EQ(cli::RefusalReason(status), "ANOTHER_CERTIFICATE") << other;
+    EXPECT_TRUE(absl::StrContains(status.message(), path));
+    EXPECT_EQ(test_support::ReadWholeFile(path), "envelope");
+    EXPECT_EQ(test_support::ReadWholeFile(folder / "1.tlog-proof"), "proof in a larger log");
+  }
 }
 
 TEST(CertificateFiltersTest, TimesAreDaysOrSecondsInUtc) {
