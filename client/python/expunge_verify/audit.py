@@ -81,8 +81,8 @@ class Audit:
             receipts_report = self._read_receipts()
         if self._in.bundle:
             bundle_report = self._read_bundle()
-            if self._bundle and self._receipts:
-                bundle_report.claims["receipts"] = judge(self._open_receipts)
+        # Before any certificate is looked at, as these receipts count as opened there.
+        opened = judge(self._open_receipts) if self._bundle and self._receipts else None
         read = [self._read_certificate(*certificate) for certificate in self._in.certificates]
         certificates = [certificate for _, certificate in read if certificate]
         for report, certificate in read:
@@ -91,6 +91,8 @@ class Audit:
         self._judge_together([(report, certificate) for report, certificate in read if certificate])
         if self._bundle:
             bundle_report.claims["certificate"] = judge(self._find_certificate_of_bundle, certificates)
+            if opened:
+                bundle_report.claims["receipts"] = opened
         if self._receipts:
             receipts_report.claims["named"] = judge(self._find_receipts, certificates)
         return self._report
