@@ -22,7 +22,7 @@ constexpr uint64_t kVersion = 1;
 constexpr size_t kHeaderBytes = 48;  // magic, version, owner
 constexpr size_t kHeadBytes = 16;    // of an entry: length, check of the length
 constexpr size_t kCheckBytes = sizeof(Digest);
-// No entry comes near: two certificates of 400,000 tokens.
+// No entry comes near: two certificates of 250,000 tokens.
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;
 
 std::string Header(const Digest& owner) {

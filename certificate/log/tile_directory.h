@@ -20,8 +20,8 @@ namespace expunge::certificate {
 
 // A file that is not as the log says.
 struct TileFault {
-  std::string path;  // within the folder
-  bool missing = false;
+  std::string path;      // within the folder
+  bool missing = false;  // or cut short, as a failure of the power leaves it
 };
 
 // Threads: one writer at a time; any number of readers.

@@ -168,8 +168,9 @@ absl::Status RestoreEnvelope(const Context& context, const Tenant& tenant, v1::C
   if (name.number >= tenant.released()) {
     return MakeError(
         Reason::kStorageFailed, "",
-        "the change is durable, but its keys could not be destroyed: the certificate is withheld until a "
-        "restart of the server has destroyed them");
+        "the change is durable, but its keys could not be destroyed, or a copy outside the database could "
+        "not be "
+        "written: the certificate is withheld until a later change or a restart of the server has done it");
   }
   EXPUNGE_ASSIGN_OR_RETURN(v1::Certificate stored, LoadCertificate(context, tenant, name.number));
   certificate->set_envelope(std::move(*stored.mutable_envelope()));

@@ -257,6 +257,14 @@ absl::Status Change::SignCertificates(TransparencyLog::Turn* turn) {
     if (record.signature().empty()) {
       EXPUNGE_ASSIGN_OR_RETURN(std::string signature, signer->Sign(certificate::PreAuthEncoding(
                                                           certificate::kPayloadType, record.payload())));
+      const absl::Time issued = absl::FromUnixNanos(record.create_time_unix_nanos());
+      if (context_.keys->Check(signer->KeyId(), issued, turn->next_index()) !=
+          certificate::KeyWindowReason::kOk) {
+        return MakeError(
+            Reason::kInternal, "",
+            "the key that signs was rotated, and the clock set back, while this change was made; "
+            "nothing was changed: repeat it");
+      }
       record.set_signature(std::move(signature));
       record.set_key_id(signer->KeyId());
       record.set_log_index(turn->next_index());
@@ -399,8 +407,10 @@ absl::Status Change::Commit(const google::protobuf::Message& answer, absl::strin
   EXPUNGE_RETURN_IF_ERROR(committed);
   EXPUNGE_RETURN_IF_ERROR(CopyLedger());
   turn.reset();
-  if (!certificates_.empty()) EXPUNGE_RETURN_IF_ERROR(context_.log->CopyCheckpoint());
-  tenant_.Release();
+  // What is released is covered by the copy of the checkpoint: also what an earlier change could not copy.
+  const absl::Status copied = context_.log->CopyCheckpoint();
+  if (!certificates_.empty()) EXPUNGE_RETURN_IF_ERROR(copied);
+  if (copied.ok()) tenant_.Release();
   context_.releases->Raise();
   CrashPoint("commit.released");
   return absl::OkStatus();

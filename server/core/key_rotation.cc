@@ -201,7 +201,8 @@ absl::Status RotateKey(const Context& context, KeyUse use, absl::string_view key
   bool durable = false;
   absl::Status recorded = Record(context, use, next, &durable);
   if (!durable) {
-    keeper.DropNext().IgnoreError();  // else the next start or rotation does it
+    // After a write that failed the batch may be there all the same: then the next start decides.
+    if (context.store->writable()) keeper.DropNext().IgnoreError();
     return recorded;
   }
   CrashPoint("keys.recorded");

@@ -64,6 +64,8 @@ absl::Status KeyRing::Load(const storage::SealedStore& store, bool restoring) {
   EXPUNGE_ASSIGN_OR_RETURN(sets_, LoadKeySets(store));
   for (const KeyUse use : {KeyUse::kCertificate, KeyUse::kCheckpoint}) {
     absl::StatusOr<KeyKeeper::Key> key = restoring ? keys_.For(use).Load() : Settle(use);
+    // What a rotation that was cut off has left; the second call settles it.
+    if (restoring && !key.ok()) key = keys_.For(use).LoadNext();
     EXPUNGE_RETURN_IF_ERROR(key.status());
     EXPUNGE_RETURN_IF_ERROR(TestSignature(**key));
     (use == KeyUse::kCertificate ? certificate_ : checkpoint_) = *std::move(key);

@@ -35,7 +35,9 @@ LogPublisher::~LogPublisher() {
 
 absl::Status LogPublisher::CheckFiles(const std::string& directory) {
   const absl::StatusOr<std::string> checkpoint = folder_.ReadCheckpoint();
-  if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
+  // The files are not synced: after a failure of the power the newest may be empty, or zeros.
+  const bool none = checkpoint.ok() && checkpoint->find_first_not_of('\0') == std::string::npos;
+  if (none || absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
   EXPUNGE_RETURN_IF_ERROR(checkpoint.status());
   EXPUNGE_RETURN_IF_ERROR(log_.CheckNotBehind(*checkpoint, absl::StrCat(directory, "/checkpoint")));
   EXPUNGE_ASSIGN_OR_RETURN(const std::vector<certificate::TileFault> faults,

@@ -242,10 +242,11 @@ absl::Status LoadErasures(const Context& context) {
 absl::Status Recover(Context* context, KeySets key_sets) {
   LiveKeys live;
   EXPUNGE_RETURN_IF_ERROR(LoadSecret(context, &live));
-  EXPUNGE_RETURN_IF_ERROR(context->keys->Load(*context->store, key_sets == KeySets::kMayBeOld));
+  // First, as it notices an older copy of the data: by that no key may be settled.
   EXPUNGE_ASSIGN_OR_RETURN(
       context->log, TransparencyLog::Open(context->store.get(), context->options.log,
                                           [ring = context->keys.get()] { return ring->checkpoint(); }));
+  EXPUNGE_RETURN_IF_ERROR(context->keys->Load(*context->store, key_sets == KeySets::kMayBeOld));
   if (key_sets == KeySets::kAreComplete) EXPUNGE_RETURN_IF_ERROR(PublishKeys(*context));
   EXPUNGE_ASSIGN_OR_RETURN(CertificateLists lists, LoadTenants(context, &live));
   EXPUNGE_ASSIGN_OR_RETURN(const Records memories, ReadAll(*context->store, Table::kMemories, ""));
@@ -259,6 +260,8 @@ absl::Status Recover(Context* context, KeySets key_sets) {
   EXPUNGE_RETURN_IF_ERROR(LoadErasures(*context));
   EXPUNGE_RETURN_IF_ERROR(CheckCertificates(*context, std::move(lists)));
   EXPUNGE_RETURN_IF_ERROR(OpenLedgerCopy(context));
+  // A crash may have come between a change and this copy.
+  EXPUNGE_RETURN_IF_ERROR(context->log->CopyCheckpoint());
   CrashPoint("start.checked");
   // All is read and agrees. What a crash left of a deletion is finished before anything is served.
   return context->store->vault().RetainOnly(live.All(), context->store->database().sequence());

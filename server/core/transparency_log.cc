@@ -199,6 +199,10 @@ absl::StatusOr<TransparencyLog::Signed> TransparencyLog::SignNewest() const {
       std::string checkpoint,
       certificate::SignCheckpoint(
           head, {std::move(key), [&signer](absl::string_view text) { return signer->Sign(text); }}));
+  // Nobody sees it before the copy has it.
+  if (!options_.checkpoint_copy_file.empty()) {
+    EXPUNGE_RETURN_IF_ERROR(ReplaceDurably(options_.checkpoint_copy_file, checkpoint));
+  }
   signed_by_ = signer->KeyId();
   signed_ = {head.size, std::move(checkpoint)};
   return signed_;
@@ -210,12 +214,17 @@ absl::StatusOr<std::string> TransparencyLog::Checkpoint() const {
 }
 
 absl::StatusOr<std::string> TransparencyLog::Proof(uint64_t index) const {
-  EXPUNGE_ASSIGN_OR_RETURN(Signed newest, SignNewest());
+  absl::StatusOr<Signed> tree = SignNewest();
+  if (!tree.ok()) {
+    const std::lock_guard signing(signing_);
+    if (signed_.size <= index) return tree.status();
+    tree = signed_;
+  }
   certificate::LogProof proof;
   proof.index = index;
-  proof.checkpoint = std::move(newest.checkpoint);
+  proof.checkpoint = std::move(tree->checkpoint);
   const std::shared_lock lock(state_);
-  proof.hashes = tree_.InclusionProof(index, newest.size);
+  proof.hashes = tree_.InclusionProof(index, tree->size);
   return certificate::EncodeLogProof(proof);
 }
 
@@ -244,13 +253,7 @@ absl::StatusOr<std::vector<certificate::TileFault>> TransparencyLog::CheckTiles(
 }
 
 absl::Status TransparencyLog::CopyCheckpoint() const {
-  if (options_.checkpoint_copy_file.empty()) return absl::OkStatus();
-  const std::lock_guard copying(copying_);
-  EXPUNGE_ASSIGN_OR_RETURN(std::string checkpoint, Checkpoint());
-  if (checkpoint == copied_) return absl::OkStatus();
-  EXPUNGE_RETURN_IF_ERROR(ReplaceDurably(options_.checkpoint_copy_file, checkpoint));
-  copied_ = std::move(checkpoint);
-  return absl::OkStatus();
+  return options_.checkpoint_copy_file.empty() ? absl::OkStatus() : SignNewest().status();
 }
 
 }  // namespace expunge::core

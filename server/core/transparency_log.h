@@ -81,10 +81,11 @@ class TransparencyLog {
   // certificate::kLogLeafBytes. REQUIRES: index < size(). Returns: errors of the store.
   [[nodiscard]] absl::StatusOr<std::string> Leaf(uint64_t index) const;
 
-  // The checkpoint of the newest tree. The same bytes while log and key are the same. Returns: errors of the
-  // signer.
+  // The checkpoint of the newest tree. The same bytes while log and key are the same. The copy that the
+  // options name has it first: two syncs for each new one. Returns: errors of the signer; kStorageFailed.
   [[nodiscard]] absl::StatusOr<std::string> Checkpoint() const;
-  // A C2SP tlog-proof of the leaf, in the newest tree. REQUIRES: index < size(). Returns: as Checkpoint.
+  // A C2SP tlog-proof of the leaf, in the newest tree, or else in the latest that could be signed. REQUIRES:
+  // index < size(). Returns: as Checkpoint.
   [[nodiscard]] absl::StatusOr<std::string> Proof(uint64_t index) const;
   // That the newest tree goes on from the one of `old_size`.
   struct Consistency {
@@ -106,8 +107,8 @@ class TransparencyLog {
   // tree that this one goes on from. Its signature is not looked at: who can change the file can remove it.
   [[nodiscard]] absl::Status CheckNotBehind(absl::string_view checkpoint, absl::string_view file) const;
 
-  // Copies the newest checkpoint to where the options say. Cost: two syncs, or nothing. Returns:
-  // kStorageFailed; as Checkpoint.
+  // Brings the copy of the checkpoint level with the log, if the options name one. Cost: two syncs, or
+  // nothing. Returns: as Checkpoint.
   [[nodiscard]] absl::Status CopyCheckpoint() const;
 
   // Goes on under a new random origin, as what was signed under the old one may be lost. Returns: errors of
@@ -141,8 +142,6 @@ class TransparencyLog {
   mutable std::mutex signing_;
   mutable std::string signed_by_;
   mutable Signed signed_;
-  mutable std::mutex copying_;
-  mutable std::string copied_;  // the checkpoint that the copy has
 };
 
 }  // namespace expunge::core

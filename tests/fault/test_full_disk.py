@@ -64,7 +64,7 @@ class FullDiskTest(FaultTest):
         again = () if "--request-id" in operation.arguments else ("--request-id", "once")
         done = self.place.call(*(word.format(out=folder) for word in operation.arguments), *again)
         received = []
-        for name in sorted(os.listdir(folder)):
+        for name in sorted(name for name in os.listdir(folder) if name.endswith(".json")):
             with open(os.path.join(folder, name), "rb") as file:
                 received.append(file.read())
         return done, received

@@ -93,11 +93,19 @@ TEST_F(TileDirectoryTest, SaysWhatIsMissingOrDiffers) {
     EXPECT_EQ(faults()[0].path, path);
     EXPECT_TRUE(faults()[0].missing);
     for (const std::string& other :
-         {contents + "x", contents.substr(1), std::string(), "X" + contents.substr(1)}) {
+         {contents + "x", contents.substr(1), "X" + contents.substr(1), contents + std::string(1, '\0')}) {
       WriteBytes(Path(path), other);
       ASSERT_EQ(faults().size(), 1) << path;
       EXPECT_EQ(faults()[0].path, path);
       EXPECT_FALSE(faults()[0].missing);
+    }
+    // As a failure of the power can leave it.
+    for (const std::string& cut : {std::string(), contents.substr(0, contents.size() / 2),
+                                   contents.substr(0, 1) + std::string(contents.size() - 1, '\0'),
+                                   std::string(contents.size(), '\0')}) {
+      WriteBytes(Path(path), cut);
+      ASSERT_EQ(faults().size(), 1) << path;
+      EXPECT_TRUE(faults()[0].missing);
     }
     WriteBytes(Path(path), contents);
   }

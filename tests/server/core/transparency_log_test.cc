@@ -142,6 +142,50 @@ TEST_F(TransparencyLogTest, TilesThatAreMissingAreWrittenAgain) {
   EXPECT_EQ(Seen("log/checkpoint"), Seen("seen"));
 }
 
+TEST_F(TransparencyLogTest, FilesThatAFailureOfThePowerCutShortAreWrittenAgain) {
+  Close();
+  for (const auto& file : fs::recursive_directory_iterator(directory_ / "log")) {
+    if (file.is_regular_file()) fs::resize_file(file.path(), 0);
+  }
+  Open();
+  Close();
+  EXPECT_EQ(Seen("log/checkpoint"), Seen("seen"));
+}
+
+TEST_F(TransparencyLogTest, TheCopyOfTheCheckpointIsLevelBeforeAnythingIsServed) {
+  Close();
+  const std::string before = test_support::ReadWholeFile(directory_ / "seen");
+  Open();
+  Delete(kMemory, {"t2"});
+  Close();
+  const certificate::Checkpoint newest = Seen("seen");
+  // As if the crash had come between the change and its copy.
+  std::ofstream(directory_ / "seen", std::ios::binary) << before;
+  Open();
+  EXPECT_EQ(Seen("seen"), newest);
+}
+
+TEST_F(TransparencyLogTest, ACertificateWaitsForTheCopyOfTheCheckpointAlsoWhenOthersFollow) {
+  Close();
+  fs::create_directory(directory_ / "elsewhere");
+  options_.log.checkpoint_copy_file = directory_ / "elsewhere/seen";
+  Open();
+  fs::remove_all(directory_ / "elsewhere");
+  v1::DeleteRequest request;
+  request.set_parent(kMemory);
+  request.add_token_ids("t2");
+  request.set_request_id("delete-2");
+  EXPECT_TRUE(Fails(service_->Delete(request).status(), Reason::kStorageFailed, ""));
+  Add(kMemory, MakePoints("more", 2));
+  EXPECT_EQ(Certificates().size(), 1U) << "that of delete-1 alone";
+  fs::create_directory(directory_ / "elsewhere");
+  Add(kMemory, MakePoints("last", 2));
+  const auto again = service_->Delete(request);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Verified(again->certificate()).reason, LogReason::kOk);
+  EXPECT_EQ(Seen("elsewhere/seen").tree.size, Verified(again->certificate()).checkpoint.tree.size);
+}
+
 TEST_F(TransparencyLogTest, IsNotOpenedOverATileThatSaysSomethingElse) {
   Close();
   // Without the partial tiles of smaller logs, which nobody reads any more.
