@@ -45,7 +45,7 @@ class Operation:
         os.makedirs(place.path(out))
         done = place.call(*(argument.format(out=place.path(out)) for argument in self.arguments), "--request-id", "once")
         received = []
-        for name in sorted(os.listdir(place.path(out))):
+        for name in sorted(name for name in os.listdir(place.path(out)) if name.endswith(".json")):
             with open(place.path(os.path.join(out, name)), "rb") as file:
                 received.append(file.read())
         return done.returncode, received
