@@ -17,6 +17,8 @@
 namespace expunge {
 namespace {
 
+constexpr mode_t kPrivateMode = S_IRUSR | S_IWUSR;
+
 // Gives `temporary` the name `path` unless that exists. File systems without RENAME_NOREPLACE have link().
 int MoveWithoutReplacing(const std::string& temporary, const std::string& path) {
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
@@ -29,15 +31,15 @@ std::string TemporaryFor(const std::string& path) {
   return absl::StrCat(path, ".new-", ToHex(AsView(RandomDigest()).substr(0, 8)));
 }
 
-absl::Status WriteTemporary(const std::string& temporary, absl::string_view contents) {
-  const Descriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+absl::Status WriteTemporary(const std::string& temporary, absl::string_view contents, mode_t mode,
+                            bool sync) {
+  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.ok()) return SystemError(errno, "make", temporary);
   if (const int error = WriteAt(file.get(), 0, contents); error != 0)
     return SystemError(error, "write", temporary);
   // The mode at creation is subject to the umask.
-  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) return SystemError(errno, "set the mode of", temporary);
-  if (::fsync(file.get()) != 0) return SystemError(errno, "sync", temporary);
+  if (::fchmod(file.get(), mode) != 0) return SystemError(errno, "set the mode of", temporary);
+  if (sync && ::fsync(file.get()) != 0) return SystemError(errno, "sync", temporary);
   return absl::OkStatus();
 }
 
@@ -85,15 +87,19 @@ int WriteAt(int descriptor, uint64_t offset, absl::string_view bytes) {
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path, size_t max_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok() && errno == ENOENT) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  if (!file.ok() && (errno == ENOENT || errno == ENOTDIR)) {
+    return absl::NotFoundError(absl::StrCat("there is no file ", path));
+  }
   if (!file.ok()) return SystemError(errno, "open", path);
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return SystemError(errno, "read", path);
-  const auto size = static_cast<uint64_t>(std::max<off_t>(0, info.st_size));
-  if (size > max_bytes) return SystemError(EFBIG, "read", path);
-  std::string contents(size, '\0');
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) return SystemError(errno, "read", path);
+  if (!S_ISREG(found.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a file"));
+  std::string contents(std::min(static_cast<size_t>(found.st_size), max_bytes) + 1, '\0');
   const ssize_t got = ReadAt(file.get(), 0, contents.data(), contents.size());
   if (got < 0) return SystemError(errno, "read", path);
+  if (static_cast<size_t>(got) > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", max_bytes, " bytes"));
+  }
   contents.resize(static_cast<size_t>(got));
   return contents;
 }
@@ -106,7 +112,7 @@ absl::Status SyncFolder(const std::string& folder) {
 
 absl::Status CreateDurably(const std::string& path, absl::string_view contents) {
   const std::string temporary = TemporaryFor(path);
-  absl::Status status = WriteTemporary(temporary, contents);
+  absl::Status status = WriteTemporary(temporary, contents, kPrivateMode, true);
   if (status.ok()) {
     const int error = MoveWithoutReplacing(temporary, path);
     if (error == 0) return SyncFolder(FolderOf(path));
@@ -118,10 +124,16 @@ absl::Status CreateDurably(const std::string& path, absl::string_view contents) 
 }
 
 absl::Status ReplaceDurably(const std::string& path, absl::string_view contents) {
+  return ReplaceFile(path, contents, kPrivateMode, true);
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view contents, mode_t mode, bool sync) {
   const std::string temporary = TemporaryFor(path);
-  absl::Status status = WriteTemporary(temporary, contents);
+  absl::Status status = WriteTemporary(temporary, contents, mode, sync);
   if (status.ok()) {
-    if (::rename(temporary.c_str(), path.c_str()) == 0) return SyncFolder(FolderOf(path));
+    if (::rename(temporary.c_str(), path.c_str()) == 0) {
+      return sync ? SyncFolder(FolderOf(path)) : absl::OkStatus();
+    }
     status = SystemError(errno, "replace", path);
   }
   ::unlink(temporary.c_str());

@@ -50,7 +50,8 @@ class Descriptor {
 // Writes all of `bytes`. Returns 0, or the value of errno; some may be written then.
 [[nodiscard]] int WriteAt(int descriptor, uint64_t offset, absl::string_view bytes);
 
-// All of a file. Returns: NotFound; kStorageFailed, also if it has more than `max_bytes`.
+// All of a file. Returns: NotFound; kStorageFailed; InvalidArgument if it is no file, or has more than
+// `max_bytes`.
 [[nodiscard]] absl::StatusOr<std::string> ReadWhole(const std::string& path, size_t max_bytes);
 
 // Makes the names in a folder durable.
@@ -64,6 +65,9 @@ class Descriptor {
 // The same, in the place of a file that may be there: whoever opens it sees the one or the other, whole.
 // Cost: two syncs. Returns: kStorageFailed; then it is the old one, or the new one as a whole.
 [[nodiscard]] absl::Status ReplaceDurably(const std::string& path, absl::string_view contents);
+// With another mode, and durable only if `sync`.
+[[nodiscard]] absl::Status ReplaceFile(const std::string& path, absl::string_view contents, mode_t mode,
+                                       bool sync);
 
 }  // namespace expunge
 

@@ -14,6 +14,8 @@
 namespace expunge::certificate {
 namespace {
 
+constexpr mode_t kFileMode = 0644;
+
 constexpr size_t kMaxTileBytes = size_t{kTileWidth} * (2 + kMaxEntryBytes);
 constexpr size_t kDigestBytes = 32;
 
@@ -66,9 +68,9 @@ absl::Status TileDirectory::Write(const MerkleLog& log, uint64_t written, const 
     EXPUNGE_ASSIGN_OR_RETURN(const std::string contents, TileContents(tile, log, entry));
     const std::string path = PathOf(TilePath(tile));
     EXPUNGE_RETURN_IF_ERROR(MakeFolders(FolderOf(path), sync_));
-    EXPUNGE_RETURN_IF_ERROR(ReplaceFile(path, contents, sync_));
+    EXPUNGE_RETURN_IF_ERROR(ReplaceFile(path, contents, kFileMode, sync_));
   }
-  EXPUNGE_RETURN_IF_ERROR(ReplaceFile(PathOf(kCheckpointPath), checkpoint, sync_));
+  EXPUNGE_RETURN_IF_ERROR(ReplaceFile(PathOf(kCheckpointPath), checkpoint, kFileMode, sync_));
   for (const TileName& tile : tiles) {
     if (tile.width == kTileWidth) RemovePartials(tile);
   }
@@ -76,16 +78,16 @@ absl::Status TileDirectory::Write(const MerkleLog& log, uint64_t written, const 
 }
 
 absl::StatusOr<std::string> TileDirectory::ReadCheckpoint() const {
-  return ReadWholeFile(PathOf(kCheckpointPath), kMaxNoteBytes);
+  return ReadWhole(PathOf(kCheckpointPath), kMaxNoteBytes);
 }
 
 absl::StatusOr<std::string> TileDirectory::ReadTile(const TileName& tile) const {
   const size_t max_bytes = tile.entries ? kMaxTileBytes : kDigestBytes * kTileWidth;
-  absl::StatusOr<std::string> contents = ReadWholeFile(PathOf(TilePath(tile)), max_bytes);
+  absl::StatusOr<std::string> contents = ReadWhole(PathOf(TilePath(tile)), max_bytes);
   if (!absl::IsNotFound(contents.status()) || tile.width == kTileWidth) return contents;
   TileName full = tile;
   full.width = kTileWidth;
-  EXPUNGE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(PathOf(TilePath(full)), max_bytes));
+  EXPUNGE_ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(PathOf(TilePath(full)), max_bytes));
   return BeginningOf(tile, bytes);
 }
 
