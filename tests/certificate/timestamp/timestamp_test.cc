@@ -150,6 +150,7 @@ TEST_F(TimestampTest, ARefusalOfTheAuthorityIsTold) {
   ASSERT_NE(sha256, std::string::npos);
   query[sha256 + 8] = 9;  // a digest that it does not know
   WriteWholeFile(directory_ / "query", query);
+  // It ends with an error, and writes the refusal all the same; without that the next line fails.
   OpenSsl("ts -reply -config tsa.cnf -queryfile query -signer tsa.pem -inkey tsa.key -out response || true");
   EXPECT_EQ(VerifyTimestamp(message_, ReadWholeFile(directory_ / "response"), Ca()).reason,
             TimestampReason::kRefused);
