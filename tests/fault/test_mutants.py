@@ -64,8 +64,9 @@ class Verdict:
 
     def _failed_cpp(self):
         failed = []
-        for path, line in re.findall(r"([^\s:]+\.cc):(\d+): Failure", self.output):
-            with open(path, encoding="utf-8") as source:
+        # A compiler cache may have named the file relative to the build folder: what follows tests/ is the same.
+        for path, line in re.findall(r"[^\s:]*\btests/([^\s:]+\.cc):(\d+): Failure", self.output):
+            with open(os.path.join(FOLDER, "..", path), encoding="utf-8") as source:
                 failed.append(source.read().splitlines()[int(line) - 1].strip())
         return failed
 

@@ -59,15 +59,16 @@ class RestoreCrashTest : public ServiceTest {
     ASSERT_TRUE(service_->EraseBytes().ok());
     deleted_ = Delete(kMemory, {"t3", "t6"}, "delete-since");
     fingerprint_ = Full(kMemory).fingerprint();
-    issued_ = CertificateBytes();
+    issued_ = Envelopes();
     ASSERT_EQ(issued_.size(), 3U);
     options_.ledger_copy_file.clear();
     Close();
   }
 
-  std::vector<std::string> CertificateBytes() {
+  // What was signed. The proofs beside it follow the log, which grows while the erasure ends.
+  std::vector<std::string> Envelopes() {
     std::vector<std::string> all;
-    for (const v1::Certificate& one : Certificates()) all.push_back(one.SerializeAsString());
+    for (const v1::Certificate& one : Certificates()) all.push_back(one.envelope());
     return all;
   }
 
@@ -103,7 +104,7 @@ class RestoreCrashTest : public ServiceTest {
     EXPECT_EQ(Full(kMemory).token_count(), 5U);
     EXPECT_EQ(Full(kMemory).fingerprint(), fingerprint_);
     // What follows the three is the second certificate of the erasure that was pending.
-    std::vector<std::string> now = CertificateBytes();
+    std::vector<std::string> now = Envelopes();
     ASSERT_GE(now.size(), issued_.size());
     now.resize(issued_.size());
     EXPECT_EQ(now, issued_);
