@@ -4,6 +4,7 @@
 #define EXPUNGE_ATTENTION_ERROR_BOUND_H_
 
 #include <cstddef>
+#include <limits>
 
 namespace expunge::attention {
 
@@ -25,17 +26,19 @@ struct ReadoutShape {
 [[nodiscard]] double CertifiedErrorBound(const ValueBounds& values, const ReadoutShape& shape, double gamma,
                                          double logit_scale);
 
-// How an implementation of fast readouts computes (packed_support.h). Its sums of key products and of values
-// are in any order, of at most `depth` additions on the way of each term.
+// How an implementation of fast readouts computes (packed_support.h). q - c is one subtraction, in the type
+// of the queries or a wider one, rounded afterwards. Sums are in any order, fused or not, with at most
+// `depth` additions on the way of each term.
 struct FastArithmetic {
-  double storage = 0;         // unit roundoff of keys, queries and values as they are stored
-  double weight_storage = 0;  // of the weights p_i before they meet the values; 0: as computed
-  double arithmetic = 0;      // of every other operation; at least that of bias and centres as stored
-  double exp2 = 0;            // relative error of 2^x for x in [-range, 0]; below, 2^x may become 0
-  double range = 0;
-  double rescalings = 0;  // by how many powers of two a weight may be multiplied (online softmax)
-  double key_depth = 0;   // >= d + 1 unless it is proven to be less; the bias is one of the terms
-  double value_depth = 0;
+  double storage = 0;           // unit roundoff of keys, queries and values as they are stored
+  double weight_storage = 0;    // of the weights p_i before they meet the values; 0: as computed
+  double arithmetic = 0;        // of every other operation, and of the bias as it is stored
+  double exp2 = 0;              // relative error of 2^x for x in [-range, 0]; at most 0.01
+  double range = 0;             // below -range, 2^x may become anything from 0 to 2^-range
+  double rescalings = 0;        // by how many powers of two a sum may be multiplied (online softmax)
+  double key_depth = 0;         // of b_i + (q - c)'y_i, the bias included, and of |q - c|^2
+  double value_depth = 0;       // of sum p_i and sum p_i u_i
+  double underflow = 0x1p-126;  // absolute error of a result below the normal range
 };
 
 // Norms of a fast form. The centre of the keys is exact.
@@ -52,18 +55,20 @@ class FastErrorBound {
   FastErrorBound(const FastArithmetic& arithmetic, const FastNorms& norms, const ValueBounds& values,
                  const ReadoutShape& shape);
 
-  // `query_norm`: |q - c|_2 as computed with unit roundoff `arithmetic` in at most key_depth additions.
-  // Infinity where something could overflow: read in a more exact way then.
+  // `query_norm`: |q - c|_2 as computed with unit roundoff `arithmetic`, of q - c before or after it is
+  // stored. Infinity where something could overflow: read in a more exact way then.
   [[nodiscard]] double At(double query_norm) const;
 
  private:
-  double largest_query_norm_ = 0;
-  double exponent_constant_ = 0;   // error of the exponents of two, for q = c
-  double exponent_slope_ = 0;      // and for each unit of |q - c|
-  double weights_ = 0;             // relative error of the weights besides
-  double eta_term_ = 0;            // 2 eta / (1 - eta)
-  double spread_ = 0;
-  double sums_ = 0;                // what the values' storage and sums add
+  // The letters of docs/math/readout.md.
+  // |q - c| <= norm_factor_ * query_norm + norm_underflow_
+  double norm_factor_ = std::numeric_limits<double>::infinity();
+  double norm_underflow_ = 0;
+  double constant_ = 0;  // tau(r) = constant_ + slope_ r bounds |ln(p_i / w_i)|
+  double slope_ = 0;
+  double relative_ = 0;  // of the mean, besides: eta and what becomes 0
+  double spread_ = 0;    // D
+  double sums_ = 0;      // what storage and sums of the values add
 };
 
 }  // namespace expunge::attention
