@@ -1,7 +1,7 @@
 // Gradients of readouts with respect to queries, keys and values, through the solution of (P).
 //
 // Problem.  L = sum over the queries of <u_q, o(q)>, u_q being the gradient from above, and o(q) the readout
-// of readout.h:  o(q) = sum_i p_i v_i,  p = softmax of log a_i - gamma |q - x_i|^2  over i in S and E. The
+// of engine.h:  o(q) = sum_i p_i v_i,  p = softmax of log a_i - gamma |q - x_i|^2  over i in S and E. The
 // weights depend on the keys: a_E = C_n, and a_S solves, with the kernel as a real function,
 //     H_SS a_S - h 1 = -C_n K_SE 1,      1'a_S = 1 - C_n |E| (B)
 // Where the partition is locally constant (every class strict), L is smooth, and this is its gradient. Tokens

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,29 @@ struct WipingAllocator {
     return true;
   }
 };
+
+// The same, aligned to a cache line, which is as wide as the widest vectors.
+template <typename T>
+struct AlignedWipingAllocator {
+  static constexpr std::align_val_t kAlignment{64};
+  using value_type = T;
+  AlignedWipingAllocator() = default;
+  template <typename U>
+  explicit AlignedWipingAllocator(const AlignedWipingAllocator<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kAlignment)); }
+  void deallocate(T* begin, size_t count) {
+    Wipe(begin, count * sizeof(T));
+    ::operator delete(begin, kAlignment);
+  }
+  template <typename U>
+  bool operator==(const AlignedWipingAllocator<U>&) const {
+    return true;
+  }
+};
+
+// Numbers that are wiped.
+template <typename T>
+using SecretArray = std::vector<T, AlignedWipingAllocator<T>>;
 
 // A byte string that is wiped. (Not a std::string: that keeps short ones inside the object.)
 using SecretBytes = std::vector<char, WipingAllocator<char>>;

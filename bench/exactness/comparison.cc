@@ -5,7 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "attention/readout.h"
+#include "attention/cpu/cpu_engine.h"
+#include "attention/support_set.h"
 #include "base/status_macros.h"
 #include "solver/reference_solver.h"
 
@@ -22,8 +23,8 @@ double ReadoutDeviation(const solver::MemoryState& a, const solver::MemoryState&
   const attention::SupportSet support_b(b);
   double worst = 0;
   for (const std::vector<double>& query : queries) {
-    const std::vector<double> o_a = support_a.Read(query, false).output;
-    const std::vector<double> o_b = support_b.Read(query, false).output;
+    const std::vector<double> o_a = attention::ReadCertified(support_a, query, false).output;
+    const std::vector<double> o_b = attention::ReadCertified(support_b, query, false).output;
     double squares = 0;
     for (size_t k = 0; k < o_a.size(); ++k) squares += (o_a[k] - o_b[k]) * (o_a[k] - o_b[k]);
     worst = std::max(worst, std::sqrt(squares));

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "attention/readout.h"
+#include "attention/support_set.h"
 #include "base/bytes.h"
 #include "certificate/statement.h"
 #include "certificate/token_tree.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "attention/cpu/cpu_engine.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "server/core/handles.h"
@@ -65,7 +66,8 @@ double NarrowingBound(absl::Span<const double> output) {
   return bound;
 }
 
-v1::Readout ReadoutProto(const MemoryView& memory, const attention::ReadoutResult& result, v1::Dtype dtype) {
+v1::Readout ReadoutProto(const MemoryView& memory, const attention::CertifiedReadout& result,
+                         v1::Dtype dtype) {
   v1::Readout readout;
   readout.set_decision_value(result.decision_value);
   double bound = result.error_bound;
@@ -126,7 +128,8 @@ absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::Re
   for (uint32_t row = 0; row < rows; ++row) {
     const auto query =
         absl::MakeConstSpan(queries).subspan(size_t{row} * config.key_dimension, config.key_dimension);
-    const attention::ReadoutResult result = memory->support().Read(query, request.with_contributions());
+    const attention::CertifiedReadout result =
+        ReadCertified(memory->support(), query, request.with_contributions());
     outputs.insert(outputs.end(), result.output.begin(), result.output.end());
     *response.add_readouts() = ReadoutProto(*memory, result, dtype);
   }

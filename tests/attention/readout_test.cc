@@ -1,5 +1,3 @@
-#include "attention/readout.h"
-
 #include <gtest/gtest.h>
 #include <mpfr.h>
 
@@ -8,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "attention/cpu/cpu_engine.h"
 #include "solver/reference_solver.h"
 #include "tests/support/data.h"
 #include "tests/support/dense_oracle.h"
@@ -87,7 +86,7 @@ TEST_P(ReadoutTest, StaysWithinItsBoundOfTheExactReadout) {
       const SupportSet support(state);
       for (const double scale : {0.0, 1.0, 10.0, 1e3, 1e6}) {
         const std::vector<double> query = {scale * 0.6, -0.8 * scale};
-        const ReadoutResult result = support.Read(query, false);
+        const CertifiedReadout result = ReadCertified(support, query, false);
         const double error = ExactError(state, oracle, query, result.output);
         ASSERT_TRUE(std::isfinite(result.error_bound));
         ASSERT_LE(error, result.error_bound) << "n " << n << " scale " << scale;
@@ -111,7 +110,7 @@ TEST(SupportSetTest, TheBoundHoldsForTinyValues) {
     }
     const solver::MemoryState state = Solved(config, tokens);
     const auto oracle = testing::SolveByEnumeration(config, state.tokens);
-    const ReadoutResult result = SupportSet(state).Read(std::vector<double>{0.3, 0.1}, false);
+    const CertifiedReadout result = ReadCertified(SupportSet(state), std::vector<double>{0.3, 0.1}, false);
     const double error = ExactError(state, oracle, {0.3, 0.1}, result.output);
     ASSERT_GT(error, 0.0);
     EXPECT_LE(error, result.error_bound) << scale;
@@ -123,7 +122,7 @@ TEST(SupportSetTest, TheBoundIsUsefulNearTheData) {
   const solver::MemoryState state =
       Solved(testing::MakeConfig(4, 2, {5, 0}), testing::MakeTokens(DataKind::kGaussian, 100, 4, 2, 1));
   const SupportSet support(state);
-  EXPECT_LT(support.Read(state.tokens[3]->key, false).error_bound, 1e-11);
+  EXPECT_LT(ReadCertified(support, state.tokens[3]->key, false).error_bound, 1e-11);
 }
 
 TEST(SupportSetTest, AFarQueryGetsTheValueOfTheNearestToken) {
@@ -139,7 +138,7 @@ TEST(SupportSetTest, AFarQueryGetsTheValueOfTheNearestToken) {
         nearest = i;
       }
     }
-    const ReadoutResult result = support.Read(std::vector<double>{far}, false);
+    const CertifiedReadout result = ReadCertified(support, std::vector<double>{far}, false);
     ASSERT_TRUE(std::isfinite(result.output[0]));
     EXPECT_LE(std::fabs(result.output[0] - state.tokens[nearest]->value[0]), result.error_bound) << far;
     EXPECT_NEAR(result.decision_value, state.solution.rho - 1, 1e-12);
@@ -151,7 +150,7 @@ TEST(SupportSetTest, TheDecisionValueIsZeroOnTheMarginUpToTheRidge) {
   const solver::MemoryState state = Solved(config, testing::MakeTokens(DataKind::kGaussian, 80, 4, 1, 7));
   const SupportSet support(state);
   for (size_t i = 0; i < state.tokens.size(); ++i) {
-    const double f = support.Read(state.tokens[i]->key, false).decision_value;
+    const double f = ReadCertified(support, state.tokens[i]->key, false).decision_value;
     const double expected = -2 * config.ridge * state.solution.weights[i];
     if (state.solution.classes[i] == solver::TokenClass::kMargin) {
       EXPECT_NEAR(f, expected, 1e-13);
@@ -169,7 +168,7 @@ TEST(SupportSetTest, ContributionsAreASortedPartitionOfOneOverTheSupport) {
   const solver::MemoryState state =
       Solved(testing::MakeConfig(3, 1, {4, 0}), testing::MakeTokens(DataKind::kClustered, 60, 3, 1, 2));
   const SupportSet support(state);
-  const ReadoutResult result = support.Read(state.tokens[0]->key, true);
+  const CertifiedReadout result = ReadCertified(support, state.tokens[0]->key, true);
   EXPECT_EQ(result.contributions.size(), support.size());
   double total = 0;
   double value = 0;
@@ -184,20 +183,20 @@ TEST(SupportSetTest, ContributionsAreASortedPartitionOfOneOverTheSupport) {
   }
   EXPECT_NEAR(total, 1.0, 1e-14);
   EXPECT_NEAR(value, result.output[0], 1e-13);
-  EXPECT_TRUE(support.Read(state.tokens[0]->key, false).contributions.empty());
+  EXPECT_TRUE(ReadCertified(support, state.tokens[0]->key, false).contributions.empty());
 }
 
 TEST(SupportSetTest, ThreadsGetTheSameBits) {
   const solver::MemoryState state =
       Solved(testing::MakeConfig(3, 4, {4, 0}), testing::MakeTokens(DataKind::kGaussian, 60, 3, 4, 2));
   const SupportSet support(state);
-  const ReadoutResult expected = support.Read(state.tokens[5]->key, true);
+  const CertifiedReadout expected = ReadCertified(support, state.tokens[5]->key, true);
   std::vector<std::thread> threads;
   std::vector<int> different(4, 0);
   for (size_t t = 0; t < different.size(); ++t) {
     threads.emplace_back([&, t] {
       for (int repeat = 0; repeat < 200; ++repeat) {
-        const ReadoutResult result = support.Read(state.tokens[5]->key, true);
+        const CertifiedReadout result = ReadCertified(support, state.tokens[5]->key, true);
         for (size_t k = 0; k < 4; ++k)
           different[t] += Bits(result.output[k]) != Bits(expected.output[k]) ? 1 : 0;
         different[t] += Bits(result.decision_value) != Bits(expected.decision_value) ? 1 : 0;

@@ -17,6 +17,14 @@ else
   echo "DIFFERENT: without wide vectors"
   failed=1
 fi
+for unit in $("$program" --units); do
+  if [[ $("$program" "--unit=$unit") == "$expected" ]]; then
+    echo "equal: readouts by $unit"
+  else
+    echo "DIFFERENT: readouts by $unit"
+    failed=1
+  fi
+done
 compare() {  # compare NAME CXX FLAGS
   local built actual
   built=$(scripts/build_variant.sh "$1" "$2" "$3" exactness_bits 2> "/tmp/exactness_$1.$$.log" | tail -n 1) || {

@@ -1,12 +1,20 @@
 // Prints a digest of canonical states and readouts over many small memories, solved from nothing and kept
 // under change: two lines for each kind of data.
 //
-// Usage: exactness_bits [--plain]      (--plain: without wide vectors)
+// Usage: exactness_bits [--plain | --units | --unit=NAME]
+//   --plain      the solver without wide vectors
+//   --units      prints the names of the vector units that readouts can use here, and nothing else
+//   --unit=NAME  readouts by that one
+#include <hwy/highway.h>
+
+#include <cstdint>
 #include <cstdio>
 #include <random>
 #include <string>
+#include <vector>
 
-#include "attention/readout.h"
+#include "attention/cpu/cpu_engine.h"
+#include "attention/support_set.h"
 #include "base/hash.h"
 #include "solver/cpu.h"
 #include "solver/exact_memory.h"
@@ -27,7 +35,7 @@ void AppendState(const solver::Config& config, const solver::TokenList& tokens, 
   bytes->append(AsView(solver::Fingerprint(state)).data(), 32);
   const attention::SupportSet support(state);
   for (const auto& token : MakeTokens(DataKind::kGaussian, 3, config.key_dimension, 1, 99)) {
-    const attention::ReadoutResult result = support.Read(token->key, true);
+    const attention::CertifiedReadout result = attention::ReadCertified(support, token->key, true);
     for (const double x : result.output) AppendDouble(x, bytes);
     AppendDouble(result.decision_value, bytes);
     AppendDouble(result.error_bound, bytes);
@@ -75,16 +83,44 @@ std::string Changed(DataKind kind) {
   return bytes;
 }
 
-}  // namespace
-}  // namespace expunge::testing
+// Whether there is such a unit.
+bool UseUnit(const std::string& name) {
+  for (const int64_t unit : hwy::SupportedAndGeneratedTargets()) {
+    if (hwy::TargetName(unit) != name) continue;
+    hwy::SetSupportedTargetsForTest(unit);
+    return true;
+  }
+  return false;
+}
 
-int main(int argc, char** argv) {
-  using namespace expunge;
-  using namespace expunge::testing;
-  if (argc > 1 && std::string(argv[1]) == "--plain") solver::SetWideVectorsForTest(false);
+void PrintDigests() {
   for (const DataKind kind : kAllDataKinds) {
     std::printf("%-16s solved  %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Solved(kind)))).c_str());
     std::printf("%-16s changed %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Changed(kind)))).c_str());
   }
+}
+
+}  // namespace
+}  // namespace expunge::testing
+
+int main(int argc, char** argv) {
+  using namespace expunge::testing;
+  const std::string option = argc > 1 ? argv[1] : "";
+  if (option == "--units") {
+    for (const int64_t unit : hwy::SupportedAndGeneratedTargets()) std::printf("%s\n", hwy::TargetName(unit));
+    return 0;
+  }
+  if (option == "--plain") {
+    expunge::solver::SetWideVectorsForTest(false);
+  } else if (option.rfind("--unit=", 0) == 0) {
+    if (!UseUnit(option.substr(7))) {
+      std::fprintf(stderr, "no vector unit %s here; --units lists them\n", option.substr(7).c_str());
+      return 2;
+    }
+  } else if (!option.empty()) {
+    std::fprintf(stderr, "unknown option %s\n", option.c_str());
+    return 2;
+  }
+  PrintDigests();
   return 0;
 }

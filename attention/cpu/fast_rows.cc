@@ -1,0 +1,261 @@
+#include "attention/cpu/fast_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/cpu/fast_rows.cc"
+#include "hwy/foreach_target.h"
+//
+#include "attention/cpu/exponential-inl.h"
+#include "attention/cpu/tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace expunge::attention::cpu {
+namespace HWY_NAMESPACE {
+
+// One call of ReadFastRows.
+template <typename T, typename Q>
+class FastReader {
+ public:
+  FastReader(const FastSupport<T>& support, const FastRows<T, Q>& rows, FastScratch<T>* scratch)
+      : support_(support), packed_(support.packed), rows_(rows), scratch_(*scratch) {
+    stride_ = (packed_.key_dimension + kPanel - 1) / kPanel * kPanel;
+    Grow(rows.rows * stride_, &scratch_.centred);
+    Grow(kMaxRows * kFastTokens, &scratch_.weights);
+    Grow(rows.rows * packed_.value_stride, &scratch_.sums);
+    Grow(rows.rows * (kPanel + 1), &scratch_.rows);
+    Grow(3 * kFastRows, &scratch_.decisions);
+    maxima_ = scratch_.rows.data() + rows.rows * kPanel;
+  }
+
+  void Read() {
+    for (size_t r = 0; r < rows_.rows; ++r) Centre(r);
+    for (size_t first = 0; first < packed_.tokens; first += kFastTokens) {
+      const size_t tokens = HWY_MIN(kFastTokens, packed_.tokens - first);
+      for (size_t row = 0; row < rows_.rows; row += kMaxRows) {
+        ReadBlock(first, tokens, row, HWY_MIN(kMaxRows, rows_.rows - row));
+      }
+    }
+    for (size_t r = 0; r < rows_.rows; ++r) Finish(r);
+    Decide();
+  }
+
+ private:
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr size_t kLanes = hn::MaxLanes(D());
+
+  template <typename E>
+  static void Grow(size_t size, SecretArray<E>* array) {
+    if (array->size() < size) array->resize(size);
+  }
+
+  // z = q - c, and |z|^2.
+  void Centre(size_t r) {
+    const D d;
+    const Q* q = rows_.queries + r * packed_.key_dimension;
+    T* z = scratch_.centred.data() + r * stride_;
+    const size_t dimension = packed_.key_dimension;
+    for (size_t k = 0; k < dimension; ++k) z[k] = static_cast<T>(q[k] - support_.key_centre[k]);
+    for (size_t k = dimension; k < stride_; ++k) z[k] = 0;
+    V squares = hn::Zero(d);
+    for (size_t k = 0; k < stride_; k += kLanes) {
+      const V x = hn::Load(d, z + k);
+      squares = hn::MulAdd(x, x, squares);
+    }
+    scratch_.decisions[r] = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, squares)));
+  }
+
+  // One block of tokens for the rows of one tile.
+  void ReadBlock(size_t first, size_t tokens, size_t row, size_t rows) {
+    const D d;
+    T* weights = scratch_.weights.data();
+    const size_t vectors = (tokens + kLanes - 1) / kLanes;
+    const Product<T> exponents = {scratch_.centred.data() + row * stride_,
+                                  stride_,
+                                  packed_.key_dimension,
+                                  packed_.key_panels + first * packed_.key_dimension,
+                                  kPanel * packed_.key_dimension,
+                                  kPanel,
+                                  packed_.bias + first,
+                                  0,
+                                  weights,
+                                  kFastTokens};
+    Multiply<FusedStep>(d, exponents, rows, vectors);
+    for (size_t r = 0; r < rows; ++r) Weigh(weights + r * kFastTokens, vectors, row + r, first == 0);
+    T* sums = scratch_.sums.data() + row * packed_.value_stride;
+    const Product<T> values = {weights,
+                               kFastTokens,
+                               tokens,
+                               packed_.values + first * packed_.value_stride,
+                               kPanel,
+                               packed_.value_stride,
+                               first == 0 ? nullptr : sums,
+                               packed_.value_stride,
+                               sums,
+                               packed_.value_stride};
+    Multiply<FusedStep>(d, values, rows, (packed_.value_dimension + kLanes - 1) / kLanes);
+  }
+
+  // Exponents to weights, relative to the running maximum, which may rise.
+  void Weigh(T* weights, size_t vectors, size_t row, bool first) {
+    const D d;
+    V highest = hn::Load(d, weights);
+    for (size_t v = 1; v < vectors; ++v) highest = hn::Max(highest, hn::Load(d, weights + v * kLanes));
+    T largest = hn::GetLane(hn::MaxOfLanes(d, highest));
+    T* total = scratch_.rows.data() + row * kPanel;
+    V sum = hn::Zero(d);
+    if (!first) {
+      sum = hn::Load(d, total);
+      if (largest > maxima_[row]) {
+        const V factor = Exp2(d, hn::Set(d, maxima_[row] - largest));
+        sum = hn::Mul(sum, factor);
+        T* sums = scratch_.sums.data() + row * packed_.value_stride;
+        for (size_t k = 0; k < packed_.value_stride; k += kLanes) {
+          hn::Store(hn::Mul(hn::Load(d, sums + k), factor), d, sums + k);
+        }
+      } else {
+        largest = maxima_[row];
+      }
+    }
+    maxima_[row] = largest;
+    const V subtrahend = hn::Set(d, largest);
+    for (size_t v = 0; v < vectors; ++v) {
+      const V p = Exp2(d, hn::Sub(hn::Load(d, weights + v * kLanes), subtrahend));
+      sum = hn::Add(sum, p);
+      hn::Store(p, d, weights + v * kLanes);
+    }
+    hn::Store(sum, d, total);
+  }
+
+  // o = e + t N / P.
+  void Finish(size_t r) {
+    const D d;
+    const V total = hn::SumOfLanes(d, hn::Load(d, scratch_.rows.data() + r * kPanel));
+    const V inverse = hn::Div(hn::Set(d, T{1}), total);
+    const V scale = hn::Set(d, support_.value_scale);
+    T* sums = scratch_.sums.data() + r * packed_.value_stride;
+    T* output = rows_.outputs + r * packed_.value_dimension;
+    const size_t whole = packed_.value_dimension / kLanes * kLanes;
+    for (size_t k = 0; k < packed_.value_dimension; k += kLanes) {
+      const V mean = hn::Mul(hn::Load(d, sums + k), inverse);
+      const V o = hn::MulAdd(mean, scale, hn::Load(d, support_.value_centre + k));
+      if (k < whole) {
+        hn::StoreU(o, d, output + k);
+      } else {
+        hn::Store(o, d, sums + k);
+      }
+    }
+    std::copy(sums + whole, sums + packed_.value_dimension, output + whole);
+    scratch_.decisions[kFastRows + r] = static_cast<double>(hn::GetLane(total));
+    scratch_.decisions[2 * kFastRows + r] = static_cast<double>(maxima_[r]);
+  }
+
+  // f = 2 P 2^(L - gamma log2(e) |z|^2) - offset, and |z|.
+  void Decide() {
+    const hn::ScalableTag<double> d;
+    constexpr size_t kDoubles = hn::MaxLanes(hn::ScalableTag<double>());
+    double* squares = scratch_.decisions.data();
+    const double* totals = squares + kFastRows;
+    double* exponents = squares + 2 * kFastRows;
+    for (size_t r = 0; r < rows_.rows; r += kDoubles) {
+      const auto square = hn::Load(d, squares + r);
+      const auto drop = hn::Mul(hn::Set(d, support_.gamma_log2e), square);
+      const auto exponent = hn::Min(hn::Sub(hn::Load(d, exponents + r), drop), hn::Set(d, 64.0));
+      const auto weight = hn::Mul(hn::Load(d, totals + r), Exp2(d, exponent));
+      hn::Store(hn::Sub(hn::Add(weight, weight), hn::Set(d, support_.offset)), d, exponents + r);
+      hn::Store(hn::Sqrt(square), d, squares + r);
+    }
+    std::copy_n(exponents, rows_.rows, rows_.decision_values);
+    std::copy_n(squares, rows_.rows, rows_.query_norms);
+  }
+
+  const FastSupport<T>& support_;
+  const PackedSupport<T>& packed_;
+  const FastRows<T, Q>& rows_;
+  FastScratch<T>& scratch_;
+  size_t stride_;
+  T* maxima_;
+};
+
+void ReadFloatOfFloat(const FastSupport<float>& support, const FastRows<float, float>& rows,
+                      FastScratch<float>* scratch) {
+  FastReader<float, float>(support, rows, scratch).Read();
+}
+void ReadFloatOfDouble(const FastSupport<float>& support, const FastRows<float, double>& rows,
+                       FastScratch<float>* scratch) {
+  FastReader<float, double>(support, rows, scratch).Read();
+}
+void ReadDoubleOfFloat(const FastSupport<double>& support, const FastRows<double, float>& rows,
+                       FastScratch<double>* scratch) {
+  FastReader<double, float>(support, rows, scratch).Read();
+}
+void ReadDoubleOfDouble(const FastSupport<double>& support, const FastRows<double, double>& rows,
+                        FastScratch<double>* scratch) {
+  FastReader<double, double>(support, rows, scratch).Read();
+}
+
+const char* UnitName() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace expunge::attention::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace expunge::attention::cpu {
+
+HWY_EXPORT(ReadFloatOfFloat);
+HWY_EXPORT(ReadFloatOfDouble);
+HWY_EXPORT(ReadDoubleOfFloat);
+HWY_EXPORT(ReadDoubleOfDouble);
+HWY_EXPORT(UnitName);
+
+template <>
+void ReadFastRows(const FastSupport<float>& support, const FastRows<float, float>& rows,
+                  FastScratch<float>* scratch) {
+  HWY_DYNAMIC_DISPATCH(ReadFloatOfFloat)(support, rows, scratch);
+}
+template <>
+void ReadFastRows(const FastSupport<float>& support, const FastRows<float, double>& rows,
+                  FastScratch<float>* scratch) {
+  HWY_DYNAMIC_DISPATCH(ReadFloatOfDouble)(support, rows, scratch);
+}
+template <>
+void ReadFastRows(const FastSupport<double>& support, const FastRows<double, float>& rows,
+                  FastScratch<double>* scratch) {
+  HWY_DYNAMIC_DISPATCH(ReadDoubleOfFloat)(support, rows, scratch);
+}
+template <>
+void ReadFastRows(const FastSupport<double>& support, const FastRows<double, double>& rows,
+                  FastScratch<double>* scratch) {
+  HWY_DYNAMIC_DISPATCH(ReadDoubleOfDouble)(support, rows, scratch);
+}
+
+// Sums over keys have d products and the bias, in one chain. Sums over tokens add at most m terms that are
+// not 0, in any grouping, so that no term passes more than m additions. A weight is rescaled where the
+// maximum rises from one block to the next. 2^x: coefficients and the last steps of the polynomial, without
+// fused operations at worst, are good to 2^-22.4 and 2^-51.4 (the test measures less).
+template <typename T>
+FastArithmetic FastArithmeticOf(const ReadoutShape& shape) {
+  constexpr bool kFloat = sizeof(T) == sizeof(float);
+  FastArithmetic arithmetic;
+  arithmetic.storage = kFloat ? 0x1p-24 : 0x1p-53;
+  arithmetic.arithmetic = arithmetic.storage;
+  arithmetic.exp2 = kFloat ? 0x1p-22 : 0x1p-51;
+  arithmetic.range = kFloat ? 125 : 1020;
+  arithmetic.rescalings = static_cast<double>((shape.tokens - 1) / kFastTokens);
+  arithmetic.key_depth = static_cast<double>(shape.key_dimension + 1);
+  arithmetic.value_depth = static_cast<double>(shape.tokens);
+  arithmetic.underflow = static_cast<double>(std::numeric_limits<T>::min());
+  return arithmetic;
+}
+template FastArithmetic FastArithmeticOf<float>(const ReadoutShape&);
+template FastArithmetic FastArithmeticOf<double>(const ReadoutShape&);
+
+const char* VectorUnit() { return HWY_DYNAMIC_DISPATCH(UnitName)(); }
+
+}  // namespace expunge::attention::cpu
+#endif  // HWY_ONCE
