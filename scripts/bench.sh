@@ -3,14 +3,15 @@
 #
 # Usage: ./dev bench [NAME...] [OPTION...]
 #
-# NAME, by default all; each about a minute or less, but solver:
+# NAME, by default all:
 #   solver       the time of one deletion or addition, beside a solve from nothing, a refit by libsvm and the least
 #                that reading the kernel rows takes. Fails if any bit is wrong. Five minutes. Writes out/solver.json
 #   exactness    deletes, and compares every bit with memories that never held what was deleted; beside it the figures
 #                of the paper. Fails unless all bits are equal. Writes out/exactness.json
 #   storage      the time and the syncs of Add, Delete, Purge, purges of bytes and a restart, and the share of sealing.
 #                Some minutes. Writes out/storage.json
-#   readout      the time of a readout
+#   readout      the time of readouts beside a matrix product, attention over all tokens and an exact search (faiss, where
+#                PyPI can be reached). Fails if an answer is beyond its bound. Two minutes. Writes out/readout.json
 #   certificate  the time of sealing and of verifying
 #
 # Options of solver:
@@ -28,13 +29,17 @@
 #   --tokens N   of the memory that is started again (100000); --erase-mib N: of the store that is erased from (1024);
 #                --directory DIR: another disk; --repetitions N, --out FILE
 #
-# Name the program that an option is for. Options --benchmark_*, such as --benchmark_filter=R, go to readout and
-# certificate, which are Google Benchmark programs: each prints a table and writes out/bench/NAME.json with the machine's
-# facts and the commit. Compare only runs of one machine that did nothing else.
+# Options of readout:
+#   --support M, --dimension D, --queries Q, --rounds N, --quick, --out FILE: a part of it; --thread-time: for a machine
+#                that does other things
+#
+# Name the program that an option is for. Options --benchmark_*, such as --benchmark_filter=R, go to certificate, which is
+# a Google Benchmark program: it prints a table and writes out/bench/certificate.json with the machine's facts and the
+# commit. Compare only runs of one machine that did nothing else.
 source scripts/lib.sh
 
-google_benchmarks=(readout certificate)
-own_programs=(solver exactness storage)
+google_benchmarks=(certificate)
+own_programs=(solver exactness storage readout)
 
 # contains WORD LIST...
 contains() {
@@ -71,9 +76,27 @@ configure release
 build_targets release "${names[@]/%/_bench}"
 mkdir -p out/bench
 commit=$(git describe --always --dirty)
+
+# Times the searches that readouts are compared with, and adds them to readout's options. faiss comes from PyPI into a
+# private environment: Debian has no package of it.
+time_searches() {
+  local venv=build/venv-faiss times=out/bench/flat_index.json
+  if [[ ! -x $venv/bin/python ]] &&
+    ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --retries 1 --disable-pip-version-check 'faiss-cpu==1.15.1'; }; then
+    rm -rf "$venv"
+    echo "SKIPPED: no times of an exact search, since faiss-cpu could not be had from PyPI"
+    return 0
+  fi
+  step "Searching with faiss" "$venv/bin/python" bench/readout/flat_index.py "$times"
+  readout_options=(--flat-index "$times")
+}
+readout_options=()
+! contains readout "${names[@]}" || time_searches
 for name in "${names[@]}"; do
   if contains "$name" "${own_programs[@]}"; then
-    step "Benchmark $name" "build/release/bin/${name}_bench" "${own_options[@]}"
+    options=("${own_options[@]}")
+    [[ $name != readout ]] || options+=("${readout_options[@]}")
+    step "Benchmark $name" "build/release/bin/${name}_bench" "${options[@]}"
   else
     step "Benchmark $name" "build/release/bin/${name}_bench" --benchmark_context=commit="$commit" \
       --benchmark_out="out/bench/$name.json" --benchmark_out_format=json "${google_options[@]}"

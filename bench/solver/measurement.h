@@ -10,26 +10,10 @@
 #include <vector>
 
 #include "bench/data.h"
+#include "bench/timing.h"
 #include "solver/memory_state.h"
 
 namespace expunge::bench {
-
-// kWall: what a caller waits. kThread: processor time of the calling thread, the same on an idle machine,
-// since nothing here waits; it leaves out the time that other programs take.
-enum class Clock { kWall, kThread };
-
-class Stopwatch {
- public:
-  explicit Stopwatch(Clock clock) : clock_(clock), start_(Now()) {}
-  // Since it was made.
-  [[nodiscard]] double Microseconds() const { return Now() - start_; }
-
- private:
-  [[nodiscard]] double Now() const;
-
-  Clock clock_;
-  double start_;
-};
 
 // One call of ExactMemory::Remove or Add with one token. Support: the token goes to S or E, where it was.
 enum class Op : size_t { kDeleteMargin, kDeleteError, kDeleteReserve, kAddSupport, kAddReserve };
@@ -72,10 +56,6 @@ struct Row {
   [[nodiscard]] const Sample& Of(Op op) const { return samples[static_cast<size_t>(op)]; }
   [[nodiscard]] Sample& Of(Op op) { return samples[static_cast<size_t>(op)]; }
 };
-
-// REQUIRES: numbers not empty. P95: the smallest that at least 95 % do not exceed.
-[[nodiscard]] double Median(std::vector<double> numbers);
-[[nodiscard]] double P95(std::vector<double> numbers);
 
 }  // namespace expunge::bench
 
