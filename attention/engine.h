@@ -57,12 +57,12 @@ struct Readouts {
 // What an engine has done since it was made.
 struct EngineStatus {
   Backend backend = Backend::kCpu;
-  std::string device;              // the name of the device, or why there is none; of the CPU, its vector unit
-  uint64_t fallbacks = 0;          // tasks for the device that the CPU answered
-  uint64_t device_errors = 0;      // errors of the device or its driver
-  std::string last_device_error;   // empty: none
-  uint64_t resident_bytes = 0;     // of support sets, on the device
-  uint64_t evictions = 0;          // support sets that left the device to make room
+  std::string device;             // the name of the device, or why there is none; of the CPU, its vector unit
+  uint64_t fallbacks = 0;         // tasks for the device that the CPU answered
+  uint64_t device_errors = 0;     // errors of the device or its driver
+  std::string last_device_error;  // empty: none
+  uint64_t resident_bytes = 0;    // of support sets, on the device
+  uint64_t evictions = 0;         // support sets that left the device to make room
 };
 
 // Threads: any number of calls at once.
@@ -86,8 +86,8 @@ enum class BackendChoice { kCpu, kCuda, kAuto };
 
 struct EngineOptions {
   BackendChoice backend = BackendChoice::kAuto;
-  size_t threads = 0;                               // of the CPU, shared by all reads; 0: one a core
-  uint64_t device_bytes = uint64_t{2} << 30;        // that support sets may take on the device
+  size_t threads = 0;                         // of the CPU, shared by all reads; 0: one a core
+  uint64_t device_bytes = uint64_t{2} << 30;  // that support sets may take on the device
 };
 
 // kAuto: the device, if this build has CUDA and there is one that can be used, else the CPU.

@@ -241,12 +241,13 @@ void ReadFastRows(const FastSupport<double>& support, const FastRows<double, dou
 template <typename T>
 FastArithmetic FastArithmeticOf(const ReadoutShape& shape) {
   constexpr bool kFloat = sizeof(T) == sizeof(float);
+  const size_t later_blocks = (shape.tokens - 1) / kFastTokens;
   FastArithmetic arithmetic;
   arithmetic.storage = kFloat ? 0x1p-24 : 0x1p-53;
   arithmetic.arithmetic = arithmetic.storage;
   arithmetic.exp2 = kFloat ? 0x1p-22 : 0x1p-51;
   arithmetic.range = kFloat ? 125 : 1020;
-  arithmetic.rescalings = static_cast<double>((shape.tokens - 1) / kFastTokens);
+  arithmetic.rescalings = static_cast<double>(later_blocks);
   arithmetic.key_depth = static_cast<double>(shape.key_dimension + 1);
   arithmetic.value_depth = static_cast<double>(shape.tokens);
   arithmetic.underflow = static_cast<double>(std::numeric_limits<T>::min());

@@ -58,13 +58,11 @@ std::vector<Contribution> Contributions(absl::Span<const uint32_t> indices, cons
   return contributions;
 }
 
-const double* AsDoubles(absl::Span<const double> queries, size_t begin, size_t count) {
-  return queries.data() + begin;
-}
-const double* AsDoubles(absl::Span<const float> queries, size_t begin, size_t count) {
+const double* AsDoubles(absl::Span<const double> queries) { return queries.data(); }
+const double* AsDoubles(absl::Span<const float> queries) {
   SecretArray<double>& converted = Scratch().certified.queries;
-  if (converted.size() < count) converted.resize(count);
-  std::copy_n(queries.data() + begin, count, converted.begin());
+  if (converted.size() < queries.size()) converted.resize(queries.size());
+  std::copy(queries.begin(), queries.end(), converted.begin());
   return converted.data();
 }
 
@@ -77,7 +75,7 @@ void ReadCertified(const Work& work, absl::Span<const Q> queries, size_t first, 
   double* bounds = &answer->error_bounds[first];
   SecretArray<double> weights(work.task->with_contributions ? rows * support.size() : 0);
   const CertifiedRows some = {rows,
-                              AsDoubles(queries, first * d, rows * d),
+                              AsDoubles(queries.subspan(first * d, rows * d)),
                               &OutputsOf<double>(answer)[first * dv],
                               &answer->decision_values[first],
                               bounds,

@@ -51,6 +51,16 @@ void operator delete(void* begin, size_t) noexcept {
   Look(begin);
   std::free(begin);
 }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  const auto multiple = static_cast<size_t>(alignment);
+  void* const begin = std::aligned_alloc(multiple, (bytes / multiple + 1) * multiple);
+  if (begin == nullptr) std::abort();
+  return begin;
+}
+void operator delete(void* begin, std::align_val_t) noexcept {
+  Look(begin);
+  std::free(begin);
+}
 
 namespace expunge {
 namespace {
@@ -117,6 +127,18 @@ TEST(SecretBytesTest, AreWipedWhenTheyGoAndWhenTheyGrow) {
   EXPECT_TRUE(before.freed_as_zeros()) << "the old place";
   const Watch after(bytes->data(), bytes->capacity());
   bytes.reset();
+  EXPECT_TRUE(after.freed_as_zeros());
+}
+
+TEST(SecretArrayTest, IsAlignedAndWipedWhenItGoesAndWhenItGrows) {
+  auto numbers = std::make_unique<SecretArray<float>>(1000, 1.5F);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(numbers->data()) % 64, 0U);
+  const Watch before(numbers->data(), numbers->capacity() * sizeof(float));
+  numbers->resize(100'000, 2.5F);
+  EXPECT_TRUE(before.freed_as_zeros()) << "the old place";
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(numbers->data()) % 64, 0U);
+  const Watch after(numbers->data(), numbers->capacity() * sizeof(float));
+  numbers.reset();
   EXPECT_TRUE(after.freed_as_zeros());
 }
 
