@@ -1,15 +1,16 @@
 #include "attention/engine.h"
 
+#include <utility>
+
 #include "attention/cpu/cpu_engine.h"
+#include "attention/cuda/cuda_engine.h"
 
 namespace expunge::attention {
 
 absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeReadoutEngine(const EngineOptions& options) {
-  if (options.backend == BackendChoice::kCuda) {
-    return absl::FailedPreconditionError(
-        "this build reads on the CPU alone; choose cpu or auto, or build with EXPUNGE_CUDA=ON");
-  }
-  return std::make_unique<CpuEngine>(options.threads);
+  auto cpu = std::make_unique<CpuEngine>(options.threads);
+  if (options.backend == BackendChoice::kCpu) return cpu;
+  return cuda::MakeCudaEngine(options, std::move(cpu));
 }
 
 }  // namespace expunge::attention

@@ -1,0 +1,86 @@
+// Readouts by a CUDA device, with the CPU for everything that the device does not do: certified readouts,
+// contributions, small tasks, memories that do not fit, queries too far away for a precision, and all tasks
+// of a device that failed.
+//
+// An error of the device costs a caller time, never an answer: the tasks under way are read by the CPU. After
+// any error but that of an allocation the device is not used again until a restart.
+#ifndef EXPUNGE_ATTENTION_CUDA_CUDA_ENGINE_H_
+#define EXPUNGE_ATTENTION_CUDA_CUDA_ENGINE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attention/cuda/device.h"
+#include "attention/cuda/health.h"
+#include "attention/cuda/lane.h"
+#include "attention/cuda/resident_sets.h"
+#include "attention/engine.h"
+
+namespace expunge::attention::cuda {
+
+struct CudaEngineOptions {
+  uint64_t device_bytes = uint64_t{2} << 30;  // EngineOptions::device_bytes
+  // With fewer floating-point operations in a call the CPU is done before the device has begun.
+  double least_operations = 2e7;
+  // Calls that use the device at once; more wait. Each lane takes 2 slot_bytes of pinned memory and of device
+  // memory, from its first use on and besides device_bytes.
+  size_t lanes = 4;
+  size_t slot_bytes = size_t{16} << 20;
+};
+
+// Threads: any number of calls at once.
+class CudaEngine final : public ReadoutEngine {
+ public:
+  CudaEngine(const CudaEngineOptions& options, std::unique_ptr<Device> device,
+             std::unique_ptr<ReadoutEngine> cpu);
+
+  void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) override;
+  void Publish(const std::shared_ptr<const SupportSet>& previous,
+               const std::shared_ptr<const SupportSet>& next) override;
+  [[nodiscard]] EngineStatus Status() const override;
+
+ private:
+  // Sets what the device is to do in each precision apart from what is for the CPU.
+  struct Plan;
+  [[nodiscard]] Plan MakePlan(absl::Span<const ReadoutTask> tasks) const;
+  [[nodiscard]] Kernel KernelOf(Precision precision) const;
+  // Whether the device could read it.
+  [[nodiscard]] bool Suits(const ReadoutTask& task) const;
+  // Reads tasks[i] for i in `chosen`, and returns those that it could not.
+  [[nodiscard]] std::vector<size_t> ReadOnDevice(absl::Span<const ReadoutTask> tasks, Precision precision,
+                                                 const std::vector<size_t>& chosen,
+                                                 absl::Span<Readouts> answers);
+  void ReadOnCpu(absl::Span<const ReadoutTask> tasks, const std::vector<size_t>& chosen,
+                 absl::Span<Readouts> answers);
+  // Null if the device has no more memory for one, or failed.
+  [[nodiscard]] std::unique_ptr<Lane> TakeLane();
+  void GiveBack(std::unique_ptr<Lane> lane);
+
+  const CudaEngineOptions options_;
+  const std::unique_ptr<ReadoutEngine> cpu_;
+  const std::unique_ptr<Device> device_;
+  Health health_;
+  ResidentSets resident_sets_;
+  std::atomic<uint64_t> fallbacks_{0};
+
+  std::mutex lanes_mutex_;
+  std::condition_variable lane_free_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // that nobody uses
+  size_t lanes_made_ = 0;
+};
+
+// The engine of --readout=cuda and auto. With kAuto and no device that can be used it is `cpu` itself.
+// Returns: FailedPrecondition for kCuda without such a device or build; says why.
+[[nodiscard]] absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeCudaEngine(
+    const EngineOptions& options, std::unique_ptr<ReadoutEngine> cpu);
+
+}  // namespace expunge::attention::cuda
+
+#endif  // EXPUNGE_ATTENTION_CUDA_CUDA_ENGINE_H_

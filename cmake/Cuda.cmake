@@ -1,0 +1,56 @@
+# Readouts on CUDA devices: EXPUNGE_CUDA = AUTO (built where the toolkit is found), ON (an error without it), OFF.
+# Says in one line what was decided and why. Afterwards EXPUNGE_HAVE_CUDA is ON or OFF, and CUDA is a language.
+#
+# Code for compute capability 8.0 (also run by 8.6 and 8.9, and translated by the driver for newer devices) and for
+# 9.0 with its own matrix instructions. Needs CUDA 12 or newer.
+set(EXPUNGE_CUDA AUTO CACHE STRING "Readouts on CUDA devices: AUTO, ON or OFF")
+set_property(CACHE EXPUNGE_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(EXPUNGE_CUDA_FLAGS -gencode=arch=compute_80,code=[sm_80,compute_80] -gencode=arch=compute_90a,code=sm_90a)
+
+# Why CUDA cannot be built here; empty if it can.
+function(_expunge_cuda_obstacle variable)
+  set(obstacle "")
+  if(EXPUNGE_SANITIZE OR EXPUNGE_FUZZ)
+    set(obstacle "nvcc does not know the sanitizers")
+  else()
+    find_program(EXPUNGE_NVCC nvcc PATHS ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+    if(NOT EXPUNGE_NVCC)
+      set(obstacle "there is no nvcc in PATH, CUDA_PATH or /usr/local/cuda")
+    else()
+      set(CMAKE_CUDA_COMPILER ${EXPUNGE_NVCC})
+      include(CheckLanguage)
+      check_language(CUDA)
+      if(NOT CMAKE_CUDA_COMPILER)
+        set(obstacle "${EXPUNGE_NVCC} does not compile a test program")
+      endif()
+    endif()
+  endif()
+  set(${variable} "${obstacle}" PARENT_SCOPE)
+endfunction()
+
+set(EXPUNGE_HAVE_CUDA OFF)
+if(NOT EXPUNGE_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "EXPUNGE_CUDA must be AUTO, ON or OFF, not ${EXPUNGE_CUDA}")
+elseif(EXPUNGE_CUDA STREQUAL "OFF")
+  message(STATUS "CUDA readouts: not built (EXPUNGE_CUDA=OFF)")
+else()
+  _expunge_cuda_obstacle(obstacle)
+  if(obstacle AND EXPUNGE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "EXPUNGE_CUDA=ON, but ${obstacle}. Install the CUDA toolkit, or set CUDA_PATH.")
+  elseif(obstacle)
+    message(STATUS "CUDA readouts: not built (${obstacle})")
+  else()
+    set(CMAKE_CUDA_COMPILER ${EXPUNGE_NVCC})
+    # The architectures are in EXPUNGE_CUDA_FLAGS.
+    set(CMAKE_CUDA_ARCHITECTURES OFF)
+    enable_language(CUDA)
+    # CMake 3.25 does not know that nvcc has C++20.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.0)
+      message(FATAL_ERROR "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old, 12.0 is needed; or use -DEXPUNGE_CUDA=OFF")
+    endif()
+    set(EXPUNGE_HAVE_CUDA ON)
+    message(STATUS "CUDA readouts: built (nvcc ${CMAKE_CUDA_COMPILER_VERSION}, for sm_80 and sm_90a)")
+  endif()
+endif()
