@@ -15,6 +15,16 @@ HWY_BEFORE_NAMESPACE();
 namespace expunge::attention::cpu {
 namespace HWY_NAMESPACE {
 
+// o_k = (sum p_i v_ik) / (sum p_i).
+struct Quotient {
+  const double* totals;  // of each row
+
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V sum, size_t row, size_t column) const {
+    return hn::Div(sum, hn::Set(d, totals[row]));
+  }
+};
+
 // One call of ReadCertifiedRows.
 class CertifiedReader {
  public:
@@ -35,15 +45,28 @@ class CertifiedReader {
     const Product<double> distances = {
         rows_.queries, dimension, dimension, support_.key_panels, kPanel * dimension, kPanel, nullptr, 0,
         weights,       stride_};
-    Multiply<SquareStep>(d, distances, rows_.rows, (support_.tokens + kLanes - 1) / kLanes);
+    Multiply<SquareStep>(d, distances, AsItIs(), rows_.rows, 0, (support_.tokens + kLanes - 1) / kLanes);
     double totals[kCertifiedRows];
     for (size_t r = 0; r < rows_.rows; ++r) totals[r] = Weigh(r);
+    for (size_t r = 0; r < rows_.rows && rows_.weights != nullptr; ++r) Share(r, totals[r]);
     double* sums = scratch_.sums.data();
-    const Product<double> values = {
+    Product<double> values = {
         weights, stride_, support_.tokens,      support_.values, kPanel, support_.value_stride, nullptr,
         0,       sums,    support_.value_stride};
-    Multiply<PlainStep>(d, values, rows_.rows, (support_.value_dimension + kLanes - 1) / kLanes);
-    for (size_t r = 0; r < rows_.rows; ++r) Finish(r, totals[r]);
+    const Quotient quotient = {totals};
+    const size_t dv = support_.value_dimension;
+    // Only whole vectors can go where the next row follows.
+    const size_t whole = dv / kLanes;
+    if (whole * kLanes < dv) {
+      Multiply<PlainStep>(d, values, quotient, rows_.rows, whole, whole + 1);
+      for (size_t r = 0; r < rows_.rows; ++r) {
+        const double* row = sums + r * support_.value_stride;
+        std::copy(row + whole * kLanes, row + dv, rows_.outputs + r * dv + whole * kLanes);
+      }
+    }
+    values.out = rows_.outputs;
+    values.out_stride = dv;
+    Multiply<PlainStep>(d, values, quotient, rows_.rows, 0, whole);
   }
 
  private:
@@ -113,16 +136,8 @@ class CertifiedReader {
     return sums[0];
   }
 
-  // o_k = (sum p_i v_ik) / (sum p_i).
-  void Finish(size_t r, double total) {
-    const D d;
-    const V divisor = hn::Set(d, total);
-    double* sums = scratch_.sums.data() + r * support_.value_stride;
-    for (size_t k = 0; k < support_.value_dimension; k += kLanes) {
-      hn::Store(hn::Div(hn::Load(d, sums + k), divisor), d, sums + k);
-    }
-    std::copy_n(sums, support_.value_dimension, rows_.outputs + r * support_.value_dimension);
-    if (rows_.weights == nullptr) return;
+  // The weights of the softmax.
+  void Share(size_t r, double total) {
     const double* row = scratch_.weights.data() + r * stride_;
     std::transform(row, row + support_.tokens, rows_.weights + r * support_.tokens,
                    [total](double p) { return p / total; });

@@ -16,6 +16,20 @@ HWY_BEFORE_NAMESPACE();
 namespace expunge::attention::cpu {
 namespace HWY_NAMESPACE {
 
+// o = e + t N / P.
+template <typename T>
+struct Mean {
+  const T* inverse_totals;  // 1 / P, of each row
+  T scale;                  // t
+  const T* centre;          // e
+
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V sum, size_t row, size_t column) const {
+    const V mean = hn::Mul(sum, hn::Set(d, inverse_totals[row]));
+    return hn::MulAdd(mean, hn::Set(d, scale), hn::Load(d, centre + column));
+  }
+};
+
 // One call of ReadFastRows.
 template <typename T, typename Q>
 class FastReader {
@@ -26,9 +40,10 @@ class FastReader {
     Grow(rows.rows * stride_, &scratch_.centred);
     Grow(kMaxRows * kFastTokens, &scratch_.weights);
     Grow(rows.rows * packed_.value_stride, &scratch_.sums);
-    Grow(rows.rows * (kPanel + 1), &scratch_.rows);
+    Grow(rows.rows * (kPanel + 2), &scratch_.rows);
     Grow(3 * kFastRows, &scratch_.decisions);
     maxima_ = scratch_.rows.data() + rows.rows * kPanel;
+    inverse_totals_ = maxima_ + rows.rows;
   }
 
   void Read() {
@@ -39,7 +54,6 @@ class FastReader {
         ReadBlock(first, tokens, row, HWY_MIN(kMaxRows, rows_.rows - row));
       }
     }
-    for (size_t r = 0; r < rows_.rows; ++r) Finish(r);
     Decide();
   }
 
@@ -57,9 +71,10 @@ class FastReader {
   void Centre(size_t r) {
     const D d;
     const Q* q = rows_.queries + r * packed_.key_dimension;
-    T* z = scratch_.centred.data() + r * stride_;
+    T* HWY_RESTRICT z = scratch_.centred.data() + r * stride_;
+    const T* HWY_RESTRICT centre = support_.key_centre;
     const size_t dimension = packed_.key_dimension;
-    for (size_t k = 0; k < dimension; ++k) z[k] = static_cast<T>(q[k] - support_.key_centre[k]);
+    for (size_t k = 0; k < dimension; ++k) z[k] = static_cast<T>(q[k] - centre[k]);
     for (size_t k = dimension; k < stride_; ++k) z[k] = 0;
     V squares = hn::Zero(d);
     for (size_t k = 0; k < stride_; k += kLanes) {
@@ -84,20 +99,42 @@ class FastReader {
                                   0,
                                   weights,
                                   kFastTokens};
-    Multiply<FusedStep>(d, exponents, rows, vectors);
+    Multiply<FusedStep>(d, exponents, AsItIs(), rows, 0, vectors);
     for (size_t r = 0; r < rows; ++r) Weigh(weights + r * kFastTokens, vectors, row + r, first == 0);
+    const bool last = first + tokens == packed_.tokens;
+    if (last) InvertTotals(row, rows);
     T* sums = scratch_.sums.data() + row * packed_.value_stride;
-    const Product<T> values = {weights,
-                               kFastTokens,
-                               tokens,
-                               packed_.values + first * packed_.value_stride,
-                               kPanel,
-                               packed_.value_stride,
-                               first == 0 ? nullptr : sums,
-                               packed_.value_stride,
-                               sums,
-                               packed_.value_stride};
-    Multiply<FusedStep>(d, values, rows, (packed_.value_dimension + kLanes - 1) / kLanes);
+    Product<T> values = {weights,
+                         kFastTokens,
+                         tokens,
+                         packed_.values + first * packed_.value_stride,
+                         kPanel,
+                         packed_.value_stride,
+                         first == 0 ? nullptr : sums,
+                         packed_.value_stride,
+                         sums,
+                         packed_.value_stride};
+    const size_t value_vectors = (packed_.value_dimension + kLanes - 1) / kLanes;
+    if (!last) return Multiply<FusedStep>(d, values, AsItIs(), rows, 0, value_vectors);
+    const Mean<T> mean = {inverse_totals_ + row, support_.value_scale, support_.value_centre};
+    // Only whole vectors can go where the next row follows.
+    const size_t whole = packed_.value_dimension / kLanes;
+    if (whole < value_vectors) {
+      Multiply<FusedStep>(d, values, mean, rows, whole, value_vectors);
+      CopyTails(row, rows, whole * kLanes);
+    }
+    values.out = rows_.outputs + row * packed_.value_dimension;
+    values.out_stride = packed_.value_dimension;
+    Multiply<FusedStep>(d, values, mean, rows, 0, whole);
+  }
+
+  // What lies beyond `begin` of some rows, from the scratch to the outputs.
+  void CopyTails(size_t row, size_t rows, size_t begin) {
+    for (size_t r = row; r < row + rows; ++r) {
+      const T* sums = scratch_.sums.data() + r * packed_.value_stride;
+      std::copy(sums + begin, sums + packed_.value_dimension,
+                rows_.outputs + r * packed_.value_dimension + begin);
+    }
   }
 
   // Exponents to weights, relative to the running maximum, which may rise.
@@ -131,27 +168,15 @@ class FastReader {
     hn::Store(sum, d, total);
   }
 
-  // o = e + t N / P.
-  void Finish(size_t r) {
+  // P is known before the last values are summed.
+  void InvertTotals(size_t row, size_t rows) {
     const D d;
-    const V total = hn::SumOfLanes(d, hn::Load(d, scratch_.rows.data() + r * kPanel));
-    const V inverse = hn::Div(hn::Set(d, T{1}), total);
-    const V scale = hn::Set(d, support_.value_scale);
-    T* sums = scratch_.sums.data() + r * packed_.value_stride;
-    T* output = rows_.outputs + r * packed_.value_dimension;
-    const size_t whole = packed_.value_dimension / kLanes * kLanes;
-    for (size_t k = 0; k < packed_.value_dimension; k += kLanes) {
-      const V mean = hn::Mul(hn::Load(d, sums + k), inverse);
-      const V o = hn::MulAdd(mean, scale, hn::Load(d, support_.value_centre + k));
-      if (k < whole) {
-        hn::StoreU(o, d, output + k);
-      } else {
-        hn::Store(o, d, sums + k);
-      }
+    for (size_t r = row; r < row + rows; ++r) {
+      const T total = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, scratch_.rows.data() + r * kPanel)));
+      inverse_totals_[r] = 1 / total;
+      scratch_.decisions[kFastRows + r] = static_cast<double>(total);
+      scratch_.decisions[2 * kFastRows + r] = static_cast<double>(maxima_[r]);
     }
-    std::copy(sums + whole, sums + packed_.value_dimension, output + whole);
-    scratch_.decisions[kFastRows + r] = static_cast<double>(hn::GetLane(total));
-    scratch_.decisions[2 * kFastRows + r] = static_cast<double>(maxima_[r]);
   }
 
   // f = 2 P 2^(L - gamma log2(e) |z|^2) - offset, and |z|.
@@ -179,6 +204,7 @@ class FastReader {
   FastScratch<T>& scratch_;
   size_t stride_;
   T* maxima_;
+  T* inverse_totals_;
 };
 
 void ReadFloatOfFloat(const FastSupport<float>& support, const FastRows<float, float>& rows,

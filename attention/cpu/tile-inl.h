@@ -11,6 +11,14 @@
 #include "attention/packed_support.h"
 #include "hwy/highway.h"
 
+// GCC keeps an array in registers if all its indices are constants before it looks.
+#undef EXPUNGE_UNROLL
+#if HWY_COMPILER_GCC_ACTUAL
+#define EXPUNGE_UNROLL HWY_PRAGMA(GCC unroll 16)
+#else
+#define EXPUNGE_UNROLL
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace expunge::attention::cpu {
 namespace HWY_NAMESPACE {
@@ -53,66 +61,103 @@ struct SquareStep {
   }
 };
 
+// What is stored of a sum: row and column are those of the product.
+struct AsItIs {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V sum, size_t row, size_t column) const {
+    return sum;
+  }
+};
+
 // Sums that fit into the registers, with room for the vectors of b and one of a.
 constexpr size_t kMaxRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr size_t kMaxSums = HWY_TARGET <= HWY_AVX3 ? 16 : 8;
 constexpr size_t kMaxVectors = 8;
 
-// Rows [row, row + kRows) and vectors [vector, vector + kVectors) of the product.
-template <class Step, size_t kRows, size_t kVectors, class D, typename T = hn::TFromD<D>>
-HWY_NOINLINE void Tile(D d, const Product<T>& x, size_t row, size_t vector) {
+// Rows [row, row + kRows) and vectors [vector, vector + kVectors) of the product. Arguments are copies, so
+// that no store can change them.
+template <class Step, size_t kRows, size_t kVectors, class D, class Ending, typename T = hn::TFromD<D>>
+HWY_NOINLINE void Tile(D d, const Product<T> x, const Ending ending, size_t row, size_t vector) {
   constexpr size_t kLanes = hn::MaxLanes(D());
   constexpr size_t kPerPanel = kPanel / kLanes;
   const T* b[kVectors];
   hn::Vec<D> sums[kRows][kVectors];
+  EXPUNGE_UNROLL
   for (size_t v = 0; v < kVectors; ++v) {
     const size_t at = vector + v;
     b[v] = x.b + (at / kPerPanel) * x.b_group + (at % kPerPanel) * kLanes;
+  }
+  if (x.init == nullptr) {
+    EXPUNGE_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
-      sums[r][v] =
-          x.init == nullptr ? hn::Zero(d) : hn::LoadU(d, x.init + (row + r) * x.init_stride + at * kLanes);
+      EXPUNGE_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+    }
+  } else {
+    const T* init = x.init + row * x.init_stride + vector * kLanes;
+    EXPUNGE_UNROLL
+    for (size_t r = 0; r < kRows; ++r, init += x.init_stride) {
+      EXPUNGE_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::LoadU(d, init + v * kLanes);
     }
   }
   const T* a[kRows];
+  EXPUNGE_UNROLL
   for (size_t r = 0; r < kRows; ++r) a[r] = x.a + (row + r) * x.a_stride;
   for (size_t s = 0; s < x.steps; ++s) {
     hn::Vec<D> column[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) column[v] = hn::Load(d, b[v] + s * x.b_step);
+    EXPUNGE_UNROLL
+    for (size_t v = 0; v < kVectors; ++v) {
+      column[v] = hn::Load(d, b[v]);
+      b[v] += x.b_step;
+    }
+    EXPUNGE_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
       const auto element = hn::Set(d, a[r][s]);
+      EXPUNGE_UNROLL
       for (size_t v = 0; v < kVectors; ++v) sums[r][v] = Step::Add(sums[r][v], element, column[v]);
     }
   }
-  for (size_t r = 0; r < kRows; ++r) {
+  T* out = x.out + row * x.out_stride + vector * kLanes;
+  EXPUNGE_UNROLL
+  for (size_t r = 0; r < kRows; ++r, out += x.out_stride) {
+    EXPUNGE_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
-      hn::StoreU(sums[r][v], d, x.out + (row + r) * x.out_stride + (vector + v) * kLanes);
+      hn::StoreU(ending(d, sums[r][v], row + r, (vector + v) * kLanes), d, out + v * kLanes);
     }
   }
 }
 
 // Vectors [begin, end) of some rows, by tiles of kVectors and then of half of that.
-template <class Step, size_t kRows, size_t kVectors, class D, typename T = hn::TFromD<D>>
-HWY_INLINE void Vectors(D d, const Product<T>& x, size_t row, size_t begin, size_t end) {
-  for (; begin + kVectors <= end; begin += kVectors) Tile<Step, kRows, kVectors>(d, x, row, begin);
+template <class Step, size_t kRows, size_t kVectors, class D, class Ending, typename T = hn::TFromD<D>>
+HWY_INLINE void Vectors(D d, const Product<T>& x, const Ending& ending, size_t row, size_t begin,
+                        size_t end) {
+  for (; begin + kVectors <= end; begin += kVectors) {
+    Tile<Step, kRows, kVectors>(d, x, ending, row, begin);
+  }
   if constexpr (kVectors > 1) {
-    if (begin < end) Vectors<Step, kRows, kVectors / 2>(d, x, row, begin, end);
+    if (begin < end) Vectors<Step, kRows, kVectors / 2>(d, x, ending, row, begin, end);
   }
 }
 
-// All rows from `row` on, by tiles of kRows and then of half of that.
-template <class Step, size_t kRows, class D, typename T = hn::TFromD<D>>
-HWY_INLINE void Rows(D d, const Product<T>& x, size_t row, size_t rows, size_t vectors) {
+// Vectors [begin, end) of all rows from `row` on, by tiles of kRows and then of half of that.
+template <class Step, size_t kRows, class D, class Ending, typename T = hn::TFromD<D>>
+HWY_INLINE void Rows(D d, const Product<T>& x, const Ending& ending, size_t row, size_t rows, size_t begin,
+                     size_t end) {
   constexpr size_t kVectors = HWY_MIN(kMaxVectors, kMaxSums / kRows);
-  for (; row + kRows <= rows; row += kRows) Vectors<Step, kRows, kVectors>(d, x, row, 0, vectors);
+  for (; row + kRows <= rows; row += kRows) {
+    Vectors<Step, kRows, kVectors>(d, x, ending, row, begin, end);
+  }
   if constexpr (kRows > 1) {
-    if (row < rows) Rows<Step, kRows / 2>(d, x, row, rows, vectors);
+    if (row < rows) Rows<Step, kRows / 2>(d, x, ending, row, rows, begin, end);
   }
 }
 
-// The first `vectors` vectors of `rows` rows of the product.
-template <class Step, class D, typename T = hn::TFromD<D>>
-HWY_INLINE void Multiply(D d, const Product<T>& x, size_t rows, size_t vectors) {
-  Rows<Step, kMaxRows>(d, x, 0, rows, vectors);
+// Vectors [begin, end) of `rows` rows of the product.
+template <class Step, class D, class Ending, typename T = hn::TFromD<D>>
+HWY_INLINE void Multiply(D d, const Product<T>& x, const Ending& ending, size_t rows, size_t begin,
+                         size_t end) {
+  Rows<Step, kMaxRows>(d, x, ending, 0, rows, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE
