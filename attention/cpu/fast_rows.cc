@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/cpu/fast_rows.cc"
@@ -70,14 +71,23 @@ class FastReader {
   // z = q - c, and |z|^2.
   void Centre(size_t r) {
     const D d;
-    const Q* q = rows_.queries + r * packed_.key_dimension;
-    T* HWY_RESTRICT z = scratch_.centred.data() + r * stride_;
-    const T* HWY_RESTRICT centre = support_.key_centre;
     const size_t dimension = packed_.key_dimension;
-    for (size_t k = 0; k < dimension; ++k) z[k] = static_cast<T>(q[k] - centre[k]);
-    for (size_t k = dimension; k < stride_; ++k) z[k] = 0;
+    const Q* HWY_RESTRICT q = rows_.queries + r * dimension;
+    const T* HWY_RESTRICT c = support_.key_centre;
+    T* HWY_RESTRICT z = scratch_.centred.data() + r * stride_;
     V squares = hn::Zero(d);
-    for (size_t k = 0; k < stride_; k += kLanes) {
+    size_t k = 0;
+    if constexpr (std::is_same_v<Q, T>) {
+      for (; k + kLanes <= dimension; k += kLanes) {
+        const V x = hn::Sub(hn::LoadU(d, q + k), hn::Load(d, c + k));
+        hn::Store(x, d, z + k);
+        squares = hn::MulAdd(x, x, squares);
+      }
+    }
+    const size_t rest = k;
+    for (; k < dimension; ++k) z[k] = static_cast<T>(q[k] - c[k]);
+    for (; k < stride_; ++k) z[k] = 0;
+    for (k = rest; k < dimension; k += kLanes) {
       const V x = hn::Load(d, z + k);
       squares = hn::MulAdd(x, x, squares);
     }
@@ -100,7 +110,8 @@ class FastReader {
                                   weights,
                                   kFastTokens};
     Multiply<FusedStep>(d, exponents, AsItIs(), rows, 0, vectors);
-    for (size_t r = 0; r < rows; ++r) Weigh(weights + r * kFastTokens, vectors, row + r, first == 0);
+    for (size_t r = 0; r < rows; ++r) RaiseMaximum(weights + r * kFastTokens, vectors, row + r, first == 0);
+    for (size_t r = 0; r < rows; ++r) Weigh(weights + r * kFastTokens, vectors, row + r);
     const bool last = first + tokens == packed_.tokens;
     if (last) InvertTotals(row, rows);
     T* sums = scratch_.sums.data() + row * packed_.value_stride;
@@ -137,31 +148,36 @@ class FastReader {
     }
   }
 
-  // Exponents to weights, relative to the running maximum, which may rise.
-  void Weigh(T* weights, size_t vectors, size_t row, bool first) {
+  // The running maximum of a row, to which the weights of the blocks before are adapted.
+  void RaiseMaximum(const T* exponents, size_t vectors, size_t row, bool first) {
     const D d;
-    V highest = hn::Load(d, weights);
-    for (size_t v = 1; v < vectors; ++v) highest = hn::Max(highest, hn::Load(d, weights + v * kLanes));
-    T largest = hn::GetLane(hn::MaxOfLanes(d, highest));
+    V highest = hn::Load(d, exponents);
+    for (size_t v = 1; v < vectors; ++v) highest = hn::Max(highest, hn::Load(d, exponents + v * kLanes));
+    const T largest = hn::GetLane(hn::MaxOfLanes(d, highest));
     T* total = scratch_.rows.data() + row * kPanel;
-    V sum = hn::Zero(d);
-    if (!first) {
-      sum = hn::Load(d, total);
-      if (largest > maxima_[row]) {
-        const V factor = Exp2(d, hn::Set(d, maxima_[row] - largest));
-        sum = hn::Mul(sum, factor);
-        T* sums = scratch_.sums.data() + row * packed_.value_stride;
-        for (size_t k = 0; k < packed_.value_stride; k += kLanes) {
-          hn::Store(hn::Mul(hn::Load(d, sums + k), factor), d, sums + k);
-        }
-      } else {
-        largest = maxima_[row];
+    if (first) {
+      hn::Store(hn::Zero(d), d, total);
+    } else if (largest > maxima_[row]) {
+      const V factor = Exp2(d, hn::Set(d, maxima_[row] - largest));
+      hn::Store(hn::Mul(hn::Load(d, total), factor), d, total);
+      T* sums = scratch_.sums.data() + row * packed_.value_stride;
+      for (size_t k = 0; k < packed_.value_stride; k += kLanes) {
+        hn::Store(hn::Mul(hn::Load(d, sums + k), factor), d, sums + k);
       }
+    } else {
+      return;
     }
     maxima_[row] = largest;
-    const V subtrahend = hn::Set(d, largest);
+  }
+
+  // Exponents to weights, relative to the running maximum.
+  void Weigh(T* weights, size_t vectors, size_t row) {
+    const D d;
+    const V maximum = hn::Set(d, maxima_[row]);
+    T* total = scratch_.rows.data() + row * kPanel;
+    V sum = hn::Load(d, total);
     for (size_t v = 0; v < vectors; ++v) {
-      const V p = Exp2(d, hn::Sub(hn::Load(d, weights + v * kLanes), subtrahend));
+      const V p = Exp2(d, hn::Sub(hn::Load(d, weights + v * kLanes), maximum));
       sum = hn::Add(sum, p);
       hn::Store(p, d, weights + v * kLanes);
     }
