@@ -4,6 +4,7 @@
 
 #include "attention/cpu/cpu_engine.h"
 #include "attention/cuda/cuda_engine.h"
+#include "attention/cuda/device.h"
 
 namespace expunge::attention {
 
@@ -11,6 +12,11 @@ absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeReadoutEngine(const EngineOpt
   auto cpu = std::make_unique<CpuEngine>(options.threads);
   if (options.backend == BackendChoice::kCpu) return cpu;
   return cuda::MakeCudaEngine(options, std::move(cpu));
+}
+
+std::string WhyNoDevice() {
+  std::string why;
+  return cuda::OpenCudaDevice(&why) == nullptr ? why : "";
 }
 
 }  // namespace expunge::attention

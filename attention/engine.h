@@ -94,6 +94,9 @@ struct EngineOptions {
 // Returns: FailedPrecondition for kCuda without such a device or build; says why and what to do.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeReadoutEngine(const EngineOptions& options);
 
+// Why kAuto chooses the CPU; empty if there is a device that can be used.
+[[nodiscard]] std::string WhyNoDevice();
+
 }  // namespace expunge::attention
 
 #endif  // EXPUNGE_ATTENTION_ENGINE_H_

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/error.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace expunge::client {
 namespace {
@@ -22,11 +23,9 @@ struct Details {
   std::string field;
 };
 
-// Unpacks a google.rpc.Status with its details; empty parts for whatever is absent or malformed.
-Details ParseDetails(const std::string& bytes) {
+// Empty parts for whatever is absent or malformed.
+Details UnpackDetails(const google::rpc::Status& status) {
   Details details;
-  google::rpc::Status status;
-  if (bytes.empty() || !status.ParseFromString(bytes)) return details;
   for (const auto& any : status.details()) {
     google::rpc::ErrorInfo info;
     google::rpc::BadRequest bad;
@@ -37,6 +36,12 @@ Details ParseDetails(const std::string& bytes) {
     }
   }
   return details;
+}
+
+// Of a google.rpc.Status, encoded.
+Details ParseDetails(const std::string& bytes) {
+  google::rpc::Status status;
+  return !bytes.empty() && status.ParseFromString(bytes) ? UnpackDetails(status) : Details();
 }
 
 std::optional<Reason> KnownReason(absl::string_view name) {
@@ -52,6 +57,18 @@ bool FromTransport(const grpc::Status& status, const Details& details) {
                                     status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
+absl::Status Make(absl::StatusCode code, const std::string& message, const Details& details,
+                  absl::string_view origin) {
+  absl::Status result(code, message);
+  if (const auto reason = KnownReason(details.reason); reason.has_value() && ReasonCode(*reason) == code) {
+    result = MakeError(*reason, details.field, message);
+  } else if (!details.reason.empty()) {
+    result.SetPayload(kReasonUrl, absl::Cord(details.reason));
+  }
+  result.SetPayload(kOriginUrl, absl::Cord(origin));
+  return result;
+}
+
 std::string GetText(const absl::Status& status, absl::string_view url) {
   const auto payload = status.GetPayload(url);
   return payload.has_value() ? std::string(*payload) : std::string();
@@ -63,15 +80,14 @@ absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const Details details = ParseDetails(status.error_details());
   // The codes of gRPC and of Abseil are the same numbers.
-  const auto code = static_cast<absl::StatusCode>(status.error_code());
-  absl::Status result(code, status.error_message());
-  if (const auto reason = KnownReason(details.reason); reason.has_value() && ReasonCode(*reason) == code) {
-    result = MakeError(*reason, details.field, status.error_message());
-  } else if (!details.reason.empty()) {
-    result.SetPayload(kReasonUrl, absl::Cord(details.reason));
-  }
-  result.SetPayload(kOriginUrl, absl::Cord(FromTransport(status, details) ? kTransport : kService));
-  return result;
+  return Make(static_cast<absl::StatusCode>(status.error_code()), status.error_message(), details,
+              FromTransport(status, details) ? kTransport : kService);
+}
+
+absl::Status FromRich(const google::rpc::Status& status) {
+  if (status.code() == 0) return absl::OkStatus();
+  return Make(static_cast<absl::StatusCode>(status.code()), status.message(), UnpackDetails(status),
+              kService);
 }
 
 Origin GetOrigin(const absl::Status& status) {

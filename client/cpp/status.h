@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/rpc/status.pb.h"
 
 namespace expunge::client {
 
@@ -32,6 +33,8 @@ struct CallError {
 
 // OK for an OK status. Never fails: details that do not parse are left out.
 [[nodiscard]] absl::Status FromGrpc(const grpc::Status& status);
+// Likewise, for an error that is part of an answer.
+[[nodiscard]] absl::Status FromRich(const google::rpc::Status& status);
 
 // kLocal for a status that FromGrpc did not make.
 [[nodiscard]] Origin GetOrigin(const absl::Status& status);

@@ -151,6 +151,7 @@ absl::StatusOr<v1::GetServerStatusResponse> Admin::Status(const std::string& las
   const std::optional<uint64_t> vault_free = FreeBytes(context_.store->options().vault_directory);
   if (vault_free.has_value()) response.set_vault_free_bytes(*vault_free);
   response.set_backup_running(backing_up_);
+  *response.mutable_readouts() = context_.reads->Status();
   response.set_configuration(ConfigurationText(context_));
   response.set_configuration_sha256(ToBytes(ConfigurationSha256(context_)));
   return response;

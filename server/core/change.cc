@@ -355,6 +355,14 @@ absl::Status Change::SealAnswers(const google::protobuf::Message& answer,
   return absl::OkStatus();
 }
 
+void Change::PublishSupport(const Snapshot& before, const Snapshot& after) {
+  if (context_.reads == nullptr) return;
+  const auto support = [](const Snapshot& memory) {
+    return memory == nullptr || memory->support().empty() ? nullptr : memory->shared_support();
+  };
+  context_.reads->Publish(support(before), support(after));
+}
+
 void Change::Publish() {
   tenant_.set_next_certificate(next_certificate_);
   for (const auto& [memory, snapshot] : snapshots_) {
@@ -366,7 +374,11 @@ void Change::Publish() {
     tenant_.chains()[memory] = chain;
     tenant_.memory_keys()[memory] = memory_keys_.at(memory);
   }
+  std::map<std::string, Snapshot> before;
+  for (const auto& [memory, snapshot] : snapshots_) before[memory] = tenant_.Find(memory);
   tenant_.Publish(snapshots_);
+  // After that: who reads the old one from now on knows that it is old.
+  for (const auto& [memory, snapshot] : snapshots_) PublishSupport(before.at(memory), snapshot);
   for (auto& [memory, solver] : solvers_) {
     context_.solvers->Keep(*snapshots_.at(memory), std::move(solver));
   }

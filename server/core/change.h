@@ -107,6 +107,7 @@ class Change {
   [[nodiscard]] absl::Status CopyLedger();
   // What follows once the batch is written, but for the keys.
   void Publish();
+  void PublishSupport(const Snapshot& before, const Snapshot& after);
   [[nodiscard]] storage::KeyName TenantKeyName() const { return {storage::kMasterSlot, tenant_.key_slot()}; }
 
   const Context& context_;

@@ -11,6 +11,7 @@
 #include "server/core/keys.h"
 #include "server/core/live_solvers.h"
 #include "server/core/pending_erasures.h"
+#include "server/core/reads.h"
 #include "server/core/release_signal.h"
 #include "server/core/service.h"
 #include "server/core/tenant.h"
@@ -35,6 +36,8 @@ struct Context {
   const Clock clock;
   const ServiceOptions options;
   const std::unique_ptr<LiveSolvers> solvers;
+  // Null where nothing is read: while a backup is restored.
+  std::unique_ptr<Reads> reads;
   Digest secret{};  // the key of handles and pseudonyms (handles.h)
   TenantRegistry tenants;
   // Null until start-up has opened it.

@@ -74,6 +74,9 @@ class MemoryView {
   [[nodiscard]] const TokenSequence& tokens() const { return content_.tokens; }
   // Contributions name the places of entries.
   [[nodiscard]] const attention::SupportSet& support() const { return *support_; }
+  [[nodiscard]] const std::shared_ptr<const attention::SupportSet>& shared_support() const {
+    return support_;
+  }
   [[nodiscard]] const certificate::StateSummary& summary() const { return summary_; }
   [[nodiscard]] uint64_t epoch() const { return summary_.epoch; }
 

@@ -4,8 +4,10 @@
 #define EXPUNGE_SERVER_CORE_OPERATIONS_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "expunge/v1/memory_service.pb.h"
 #include "expunge/v1/unlearning_service.pb.h"
 #include "server/core/answer_stream.h"
@@ -30,6 +32,10 @@ absl::StatusOr<v1::PurgeResponse> PurgeSubject(const Context& context, const v1:
 absl::StatusOr<v1::EvictResponse> EvictTokens(const Context& context, const v1::EvictRequest& request);
 // read.cc
 absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::ReadRequest& request);
+// As Service::ReadGroup.
+std::vector<absl::StatusOr<v1::ReadResponse>> ReadMemories(const Context& context,
+                                                           absl::Span<const v1::ReadRequest> requests);
+// list_tokens.cc
 absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
                                                   const v1::ListTokensRequest& request);
 // certify.cc

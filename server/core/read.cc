@@ -1,38 +1,59 @@
-// Read and ListTokens.
+// Read, of one request or of a group.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "attention/cpu/cpu_engine.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
-#include "server/core/handles.h"
 #include "server/core/lookup.h"
-#include "server/core/names.h"
 #include "server/core/operations.h"
-#include "server/core/paging.h"
+#include "server/core/reads.h"
 #include "server/core/vectors.h"
 
 namespace expunge::core {
 namespace {
 
-// One answer's outputs and contributions; more queries need more calls.
+// What one answer, or those of a group together, may have; more queries need more calls.
 constexpr uint64_t kMaxOutputBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxContributions = 400'000;
 
-absl::StatusOr<v1::Dtype> OutputDtype(const v1::ReadRequest& request) {
-  switch (request.output_dtype()) {
-    case v1::DTYPE_UNSPECIFIED:
-    case v1::DTYPE_FLOAT64:
-      return v1::DTYPE_FLOAT64;
-    case v1::DTYPE_FLOAT32:
-      return v1::DTYPE_FLOAT32;
-    default:
-      return MakeError(Reason::kDimensionMismatch, "output_dtype", "output_dtype must be FLOAT32 or FLOAT64");
+using QueryElements = std::variant<std::vector<float>, std::vector<double>>;
+
+// A request that can be answered.
+struct Prepared {
+  Snapshot memory;
+  v1::Dtype output_dtype = v1::DTYPE_UNSPECIFIED;
+  attention::Precision precision = attention::Precision::kCertified;
+  bool with_contributions = false;
+  uint32_t rows = 0;
+  QueryElements queries;
+
+  [[nodiscard]] const solver::Config& config() const { return memory->identity().config; }
+  [[nodiscard]] uint64_t output_bytes() const {
+    return uint64_t{rows} * config().value_dimension * sizeof(double);
   }
+  [[nodiscard]] uint64_t contributions() const {
+    return with_contributions ? uint64_t{rows} * memory->support().size() : 0;
+  }
+};
+
+void Wipe(QueryElements* queries) {
+  std::visit([](auto& elements) { expunge::Wipe(elements.data(), elements.size() * sizeof(elements[0])); },
+             *queries);
+}
+
+absl::Status CheckOutputDtype(v1::Dtype dtype) {
+  if (dtype == v1::DTYPE_UNSPECIFIED || dtype == v1::DTYPE_FLOAT32 || dtype == v1::DTYPE_FLOAT64) {
+    return absl::OkStatus();
+  }
+  return MakeError(Reason::kDimensionMismatch, "output_dtype", "output_dtype must be FLOAT32 or FLOAT64");
 }
 
 absl::Status CheckQueries(const v1::ReadRequest& request) {
@@ -40,14 +61,13 @@ absl::Status CheckQueries(const v1::ReadRequest& request) {
   return CheckBatchSize(request.queries().rows(), "queries.rows");
 }
 
-absl::Status CheckAnswerSize(const MemoryView& memory, const v1::ReadRequest& request) {
-  const uint64_t rows = request.queries().rows();
-  if (rows * memory.identity().config.value_dimension * sizeof(double) > kMaxOutputBytes) {
+absl::Status CheckAnswerSize(const Prepared& read) {
+  if (read.output_bytes() > kMaxOutputBytes) {
     return MakeError(
         Reason::kMessageTooLarge, "queries.rows",
         absl::StrCat("the outputs would exceed ", kMaxOutputBytes, " bytes; send fewer queries"));
   }
-  if (request.with_contributions() && rows * memory.support().size() > kMaxContributions) {
+  if (read.contributions() > kMaxContributions) {
     return MakeError(Reason::kMessageTooLarge, "queries.rows",
                      absl::StrCat("the answer would have more than ", kMaxContributions,
                                   " contributions; send fewer queries"));
@@ -55,111 +75,168 @@ absl::Status CheckAnswerSize(const MemoryView& memory, const v1::ReadRequest& re
   return absl::OkStatus();
 }
 
-// An upper bound of |output - float32(output)|, Euclidean norm: the sum of the differences, each exact,
-// rounded up.
+// Floats stay floats.
+absl::StatusOr<QueryElements> DecodeQueries(const v1::PackedVectors& packed, const VectorShape& shape) {
+  if (packed.dtype() == v1::DTYPE_FLOAT32) return DecodeFloats(packed, shape);
+  return DecodeVectors(packed, shape);
+}
+
+absl::StatusOr<Prepared> Prepare(const Context& context, const v1::ReadRequest& request) {
+  Prepared read;
+  EXPUNGE_RETURN_IF_ERROR(CheckQueries(request));
+  EXPUNGE_RETURN_IF_ERROR(CheckOutputDtype(request.output_dtype()));
+  read.output_dtype = request.output_dtype();
+  EXPUNGE_ASSIGN_OR_RETURN(read.precision, PrecisionFromProto(request.precision()));
+  EXPUNGE_ASSIGN_OR_RETURN(read.memory, FindMemory(context, request.name(), "name"));
+  read.with_contributions = request.with_contributions();
+  read.rows = request.queries().rows();
+  EXPUNGE_ASSIGN_OR_RETURN(read.queries, DecodeQueries(request.queries(), {read.config(), VectorRole::kKey,
+                                                                           read.rows, "queries"}));
+  if (read.memory->support().empty()) {
+    return MakeError(Reason::kMemoryEmpty, "name", "the memory has no tokens; add some first");
+  }
+  EXPUNGE_RETURN_IF_ERROR(CheckAnswerSize(read));
+  return read;
+}
+
+attention::ReadoutTask TaskOf(const Prepared& read) {
+  attention::ReadoutTask task;
+  task.support = read.memory->shared_support();
+  std::visit([&task](const auto& elements) { task.queries = absl::MakeConstSpan(elements); }, read.queries);
+  task.precision = read.precision;
+  task.with_contributions = read.with_contributions;
+  return task;
+}
+
+// The sum of two bounds, rounded up.
+double AddUp(double a, double b) {
+  return b > 0 ? std::nextafter(a + b, std::numeric_limits<double>::infinity()) : a;
+}
+
+// An upper bound of |output - float32(output)|, Euclidean norm: the sum of the differences, each exact.
 double NarrowingBound(absl::Span<const double> output) {
   double bound = 0;
   for (const double element : output) {
-    const double difference = std::fabs(element - static_cast<double>(static_cast<float>(element)));
-    if (difference > 0) bound = std::nextafter(bound + difference, std::numeric_limits<double>::infinity());
+    bound = AddUp(bound, std::fabs(element - static_cast<double>(static_cast<float>(element))));
   }
   return bound;
 }
 
-v1::Readout ReadoutProto(const MemoryView& memory, const attention::CertifiedReadout& result,
-                         v1::Dtype dtype) {
-  v1::Readout readout;
-  readout.set_decision_value(result.decision_value);
-  double bound = result.error_bound;
-  const double narrowing = dtype == v1::DTYPE_FLOAT32 ? NarrowingBound(result.output) : 0.0;
-  if (narrowing > 0) bound = std::nextafter(bound + narrowing, std::numeric_limits<double>::infinity());
-  readout.set_error_bound(bound);
-  for (const attention::Contribution& share : result.contributions) {
-    v1::Contribution* contribution = readout.add_contributions();
+void WidenBounds(absl::Span<const double> outputs, std::vector<double>* bounds) {
+  const size_t columns = outputs.size() / bounds->size();
+  for (size_t row = 0; row < bounds->size(); ++row) {
+    (*bounds)[row] = AddUp((*bounds)[row], NarrowingBound(outputs.subspan(row * columns, columns)));
+  }
+}
+
+// Encodes the outputs as `dtype` and wipes them. What is lost by that goes into the bounds.
+absl::StatusOr<v1::PackedVectors> EncodeOutputs(uint32_t columns, v1::Dtype dtype,
+                                                attention::Readouts* from) {
+  if (auto* floats = std::get_if<std::vector<float>>(&from->outputs); floats != nullptr) {
+    v1::PackedVectors packed = EncodeFloats(*floats, columns, dtype);
+    expunge::Wipe(floats->data(), floats->size() * sizeof(float));
+    return packed;
+  }
+  auto& doubles = std::get<std::vector<double>>(from->outputs);
+  if (dtype == v1::DTYPE_FLOAT32) WidenBounds(doubles, &from->error_bounds);
+  absl::StatusOr<v1::PackedVectors> packed = EncodeVectors(doubles, columns, dtype);
+  expunge::Wipe(&doubles);
+  return packed;
+}
+
+v1::Dtype OutputDtype(const Prepared& read, attention::Precision computed) {
+  if (read.output_dtype != v1::DTYPE_UNSPECIFIED) return read.output_dtype;
+  const bool narrow =
+      computed == attention::Precision::kFloat32 || computed == attention::Precision::kBfloat16;
+  return narrow ? v1::DTYPE_FLOAT32 : v1::DTYPE_FLOAT64;
+}
+
+void AddContributions(const MemoryView& memory, absl::Span<const attention::Contribution> shares,
+                      v1::Readout* readout) {
+  for (const attention::Contribution& share : shares) {
+    v1::Contribution* contribution = readout->add_contributions();
     contribution->set_token_id(memory.TokenOf(memory.content().entries[share.token]).id);
     contribution->set_weight(share.weight);
   }
-  return readout;
 }
 
-v1::TokenClass ClassProto(solver::TokenClass token_class) {
-  switch (token_class) {
-    case solver::TokenClass::kMargin:
-      return v1::TOKEN_CLASS_MARGIN;
-    case solver::TokenClass::kError:
-      return v1::TOKEN_CLASS_ERROR;
-    case solver::TokenClass::kReserve:
-      return v1::TOKEN_CLASS_RESERVE;
+absl::StatusOr<v1::ReadResponse> AnswerOf(const Prepared& read, attention::Readouts* readouts) {
+  v1::ReadResponse response;
+  *response.mutable_state() = read.memory->ReferenceProto();
+  response.set_precision(PrecisionProto(readouts->precision));
+  response.set_backend(BackendProto(readouts->backend));
+  EXPUNGE_ASSIGN_OR_RETURN(
+      *response.mutable_outputs(),
+      EncodeOutputs(read.config().value_dimension, OutputDtype(read, readouts->precision), readouts));
+  response.mutable_readouts()->Reserve(static_cast<int>(read.rows));
+  for (uint32_t row = 0; row < read.rows; ++row) {
+    v1::Readout* readout = response.add_readouts();
+    readout->set_decision_value(readouts->decision_values[row]);
+    readout->set_error_bound(readouts->error_bounds[row]);
+    if (read.with_contributions) AddContributions(*read.memory, readouts->contributions[row], readout);
   }
-  return v1::TOKEN_CLASS_UNSPECIFIED;
+  return response;
 }
 
-v1::TokenInfo TokenInfoProto(const MemoryView& memory, size_t index) {
-  const HeldToken& held = *memory.tokens()[index];
-  v1::TokenInfo info;
-  info.set_name(FormatTokenName(memory.identity().tenant, memory.identity().memory, held.token->id));
-  for (const std::string& subject : held.subjects) info.add_subjects(subject);
-  const HeldEntry entry = memory.EntryAt(index);
-  info.set_token_class(ClassProto(entry.token_class));
-  info.set_weight(entry.weight);
-  info.set_commitment(ToBytes(held.commitment));
-  return info;
+// The engine's answers, which REQUIRES: at least one read.
+std::vector<attention::Readouts> Compute(const Context& context, absl::Span<const Prepared* const> reads) {
+  std::vector<attention::ReadoutTask> tasks;
+  tasks.reserve(reads.size());
+  for (const Prepared* read : reads) tasks.push_back(TaskOf(*read));
+  std::vector<attention::Readouts> readouts(tasks.size());
+  context.reads->Read(tasks, absl::MakeSpan(readouts));
+  return readouts;
 }
+
+// The answers of a group grow together.
+class Room {
+ public:
+  // Whether there is room for it, too: for the first there always is.
+  [[nodiscard]] bool Take(const Prepared& read) {
+    output_bytes_ += read.output_bytes();
+    contributions_ += read.contributions();
+    const bool fits = output_bytes_ <= kMaxOutputBytes && contributions_ <= kMaxContributions;
+    return std::exchange(first_, false) || fits;
+  }
+
+ private:
+  bool first_ = true;
+  uint64_t output_bytes_ = 0;
+  uint64_t contributions_ = 0;
+};
 
 }  // namespace
 
-absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::ReadRequest& request) {
-  EXPUNGE_RETURN_IF_ERROR(CheckQueries(request));
-  EXPUNGE_ASSIGN_OR_RETURN(const v1::Dtype dtype, OutputDtype(request));
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot memory, FindMemory(context, request.name(), "name"));
-  const solver::Config& config = memory->identity().config;
-  const uint32_t rows = request.queries().rows();
-  EXPUNGE_ASSIGN_OR_RETURN(const std::vector<double> queries,
-                           DecodeVectors(request.queries(), {config, VectorRole::kKey, rows, "queries"}));
-  if (memory->support().empty()) {
-    return MakeError(Reason::kMemoryEmpty, "name", "the memory has no tokens; add some first");
+std::vector<absl::StatusOr<v1::ReadResponse>> ReadMemories(const Context& context,
+                                                           absl::Span<const v1::ReadRequest> requests) {
+  std::vector<absl::StatusOr<Prepared>> prepared;
+  prepared.reserve(requests.size());  // tasks point into them
+  std::vector<const Prepared*> reads;
+  Room room;
+  for (const v1::ReadRequest& request : requests) {
+    absl::StatusOr<Prepared> read = Prepare(context, request);
+    if (read.ok() && !room.Take(*read)) break;
+    prepared.push_back(std::move(read));
+    if (prepared.back().ok()) reads.push_back(&*prepared.back());
   }
-  EXPUNGE_RETURN_IF_ERROR(CheckAnswerSize(*memory, request));
-
-  v1::ReadResponse response;
-  *response.mutable_state() = memory->ReferenceProto();
-  std::vector<double> outputs;
-  outputs.reserve(size_t{rows} * config.value_dimension);
-  for (uint32_t row = 0; row < rows; ++row) {
-    const auto query =
-        absl::MakeConstSpan(queries).subspan(size_t{row} * config.key_dimension, config.key_dimension);
-    const attention::CertifiedReadout result =
-        ReadCertified(memory->support(), query, request.with_contributions());
-    outputs.insert(outputs.end(), result.output.begin(), result.output.end());
-    *response.add_readouts() = ReadoutProto(*memory, result, dtype);
+  std::vector<attention::Readouts> readouts;
+  if (!reads.empty()) readouts = Compute(context, reads);
+  std::vector<absl::StatusOr<v1::ReadResponse>> answers;
+  answers.reserve(prepared.size());
+  auto readout = readouts.begin();
+  for (auto& read : prepared) {
+    if (!read.ok()) {
+      answers.emplace_back(read.status());
+      continue;
+    }
+    answers.push_back(AnswerOf(*read, &*readout++));
+    Wipe(&read->queries);
   }
-  EXPUNGE_ASSIGN_OR_RETURN(*response.mutable_outputs(),
-                           EncodeVectors(outputs, config.value_dimension, dtype));
-  return response;
+  return answers;
 }
 
-absl::StatusOr<v1::ListTokensResponse> ListTokens(const Context& context,
-                                                  const v1::ListTokensRequest& request) {
-  if (!request.subject().empty()) EXPUNGE_RETURN_IF_ERROR(CheckSubject(request.subject(), "subject"));
-  EXPUNGE_ASSIGN_OR_RETURN(const uint32_t page_size, CheckPageSize(request.page_size()));
-  EXPUNGE_ASSIGN_OR_RETURN(const Snapshot memory, FindMemory(context, request.parent(), "parent"));
-  const Pages pages(context.secret, {"ListTokens", AsView(memory->identity().pseudonym), request.subject()});
-  EXPUNGE_ASSIGN_OR_RETURN(const std::string last, pages.Start(request.page_token()));
-
-  v1::ListTokensResponse response;
-  *response.mutable_state() = memory->ReferenceProto();
-  std::string final_id;
-  for (size_t i = memory->tokens().Place(last); i < memory->tokens().size(); ++i) {
-    const HeldToken& held = *memory->tokens()[i];
-    if (held.token->id <= last || (!request.subject().empty() && !held.Names(request.subject()))) continue;
-    if (static_cast<uint32_t>(response.tokens_size()) == page_size) {
-      response.set_next_page_token(pages.Next(final_id));
-      break;
-    }
-    *response.add_tokens() = TokenInfoProto(*memory, i);
-    final_id = held.token->id;
-  }
-  return response;
+absl::StatusOr<v1::ReadResponse> ReadMemory(const Context& context, const v1::ReadRequest& request) {
+  return std::move(ReadMemories(context, absl::MakeConstSpan(&request, 1)).front());
 }
 
 }  // namespace expunge::core

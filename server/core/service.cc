@@ -26,6 +26,7 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::
                                                        const ServiceOptions& options) {
   std::unique_ptr<Impl> impl(new Impl{Context(std::move(store), std::move(keys), std::move(clock), options),
                                       nullptr, nullptr, nullptr});
+  EXPUNGE_ASSIGN_OR_RETURN(impl->context.reads, Reads::Make(options.readout, options.readout_batch_delay));
   EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
   if (!options.log_directory.empty()) {
     EXPUNGE_ASSIGN_OR_RETURN(impl->publisher, LogPublisher::Start(*impl->context.log, options.log_directory));
@@ -64,6 +65,10 @@ absl::StatusOr<v1::EvictResponse> Service::Evict(const v1::EvictRequest& request
 
 absl::StatusOr<v1::ReadResponse> Service::Read(const v1::ReadRequest& request) {
   return ReadMemory(impl_->context, request);
+}
+
+std::vector<absl::StatusOr<v1::ReadResponse>> Service::ReadGroup(absl::Span<const v1::ReadRequest> requests) {
+  return ReadMemories(impl_->context, requests);
 }
 
 absl::StatusOr<v1::ListTokensResponse> Service::ListTokens(const v1::ListTokensRequest& request) {

@@ -11,8 +11,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attention/engine.h"
 #include "base/clock.h"
 #include "expunge/v1/admin_service.pb.h"
 #include "expunge/v1/memory_service.pb.h"
@@ -46,6 +49,10 @@ struct ServiceOptions {
   // Within which time the ciphertext of what was erased leaves the database's files; an attempt begins when
   // the oldest has waited for half of it. Zero: only EraseBytes does it.
   std::chrono::milliseconds erase_bytes_within{0};
+  // What computes readouts; and how long a small one may wait for others to be computed with
+  // (attention/combiner.h).
+  attention::EngineOptions readout;
+  std::chrono::microseconds readout_batch_delay{0};
   // For how long whoever runs the service keeps backups, as certificates say; zero: they say nothing.
   std::chrono::seconds backups_kept_for{0};
 };
@@ -54,7 +61,8 @@ struct ServiceOptions {
 class Service {
  public:
   // Loads every memory of `store` and checks it against its stored digests.
-  // Returns: DataLoss naming the memory that does not match; errors of the store.
+  // Returns: DataLoss naming the memory that does not match; FailedPrecondition if what is to compute
+  // readouts cannot be had; errors of the store.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Service>> Open(
       std::unique_ptr<storage::SealedStore> store, SigningKeys keys, Clock clock,
       const ServiceOptions& options = {});
@@ -68,6 +76,9 @@ class Service {
   absl::StatusOr<v1::AddResponse> Add(const v1::AddRequest& request);
   absl::StatusOr<v1::EvictResponse> Evict(const v1::EvictRequest& request);
   absl::StatusOr<v1::ReadResponse> Read(const v1::ReadRequest& request);
+  // As Read of each request, computed together. Answers as many of the first as one answer could hold
+  // together, at least one. REQUIRES: at least one request.
+  std::vector<absl::StatusOr<v1::ReadResponse>> ReadGroup(absl::Span<const v1::ReadRequest> requests);
   absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request);
 
   absl::StatusOr<v1::DeleteResponse> Delete(const v1::DeleteRequest& request);

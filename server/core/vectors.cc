@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 
 namespace expunge::core {
@@ -66,11 +67,39 @@ absl::Status NormalizeRow(const VectorShape& shape, uint32_t row, absl::Span<dou
                    absl::StrCat(path, ": ", std::string(status.message())));
 }
 
+uint32_t ColumnsOf(const VectorShape& shape) {
+  return shape.role == VectorRole::kKey ? shape.config.key_dimension : shape.config.value_dimension;
+}
+
+// What a double refuses for its size, no float reaches: what is left to look for is what is not finite, and
+// -0. Whatever is found, NormalizeRow says it.
+absl::Status NormalizeFloatRow(const VectorShape& shape, uint32_t row, absl::Span<float> elements) {
+  bool finite = true;
+  for (float& element : elements) {
+    finite = finite && std::isfinite(element);
+    element += 0.0F;  // -0 becomes +0
+  }
+  if (finite) return absl::OkStatus();
+  std::vector<double> wide(elements.begin(), elements.end());
+  absl::Status status = NormalizeRow(shape, row, absl::MakeSpan(wide));
+  Wipe(&wide);
+  return status;
+}
+
+template <typename Element>
+v1::PackedVectors PackedAs(v1::Dtype dtype, uint32_t columns, size_t elements) {
+  v1::PackedVectors packed;
+  packed.set_dtype(dtype);
+  packed.set_columns(columns);
+  packed.set_rows(static_cast<uint32_t>(elements / columns));
+  packed.mutable_data()->resize(elements * sizeof(Element));
+  return packed;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packed, const VectorShape& shape) {
-  const uint32_t columns =
-      shape.role == VectorRole::kKey ? shape.config.key_dimension : shape.config.value_dimension;
+  const uint32_t columns = ColumnsOf(shape);
   EXPUNGE_RETURN_IF_ERROR(CheckShape(packed, shape, columns));
   const absl::string_view bytes(packed.data());
   std::vector<double> elements;
@@ -86,25 +115,51 @@ absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packe
   return elements;
 }
 
+absl::StatusOr<std::vector<float>> DecodeFloats(const v1::PackedVectors& packed, const VectorShape& shape) {
+  const uint32_t columns = ColumnsOf(shape);
+  EXPUNGE_RETURN_IF_ERROR(CheckShape(packed, shape, columns));
+  std::vector<float> elements(size_t{shape.rows} * columns);
+  std::memcpy(elements.data(), packed.data().data(), packed.data().size());
+  for (uint32_t row = 0; row < shape.rows; ++row) {
+    EXPUNGE_RETURN_IF_ERROR(
+        NormalizeFloatRow(shape, row, absl::MakeSpan(elements).subspan(size_t{row} * columns, columns)));
+  }
+  return elements;
+}
+
 absl::StatusOr<v1::PackedVectors> EncodeVectors(absl::Span<const double> elements, uint32_t columns,
                                                 v1::Dtype dtype) {
-  v1::PackedVectors packed;
-  packed.set_dtype(dtype);
-  packed.set_columns(columns);
-  packed.set_rows(static_cast<uint32_t>(elements.size() / columns));
   if (dtype == v1::DTYPE_FLOAT64) {
-    packed.set_data(PackDoubles(elements));
+    v1::PackedVectors packed = PackedAs<double>(dtype, columns, elements.size());
+    std::memcpy(packed.mutable_data()->data(), elements.data(), elements.size() * sizeof(double));
     return packed;
   }
-  std::string* data = packed.mutable_data();
-  data->reserve(elements.size() * sizeof(float));
+  v1::PackedVectors packed = PackedAs<float>(dtype, columns, elements.size());
+  char* to = packed.mutable_data()->data();
   for (const double element : elements) {
     const auto narrow = static_cast<float>(element);
     if (!std::isfinite(narrow)) {
       return MakeError(Reason::kOutOfRange, "output_dtype",
                        "an output is too large for FLOAT32; ask for FLOAT64");
     }
-    AppendU32(std::bit_cast<uint32_t>(narrow), data);
+    std::memcpy(to, &narrow, sizeof(narrow));
+    to += sizeof(narrow);
+  }
+  return packed;
+}
+
+v1::PackedVectors EncodeFloats(absl::Span<const float> elements, uint32_t columns, v1::Dtype dtype) {
+  if (dtype == v1::DTYPE_FLOAT32) {
+    v1::PackedVectors packed = PackedAs<float>(dtype, columns, elements.size());
+    std::memcpy(packed.mutable_data()->data(), elements.data(), elements.size() * sizeof(float));
+    return packed;
+  }
+  v1::PackedVectors packed = PackedAs<double>(dtype, columns, elements.size());
+  char* to = packed.mutable_data()->data();
+  for (const float element : elements) {
+    const auto wide = static_cast<double>(element);
+    std::memcpy(to, &wide, sizeof(wide));
+    to += sizeof(wide);
   }
   return packed;
 }

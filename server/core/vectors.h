@@ -31,10 +31,18 @@ struct VectorShape {
 [[nodiscard]] absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packed,
                                                                 const VectorShape& shape);
 
+// The same of float32, without widening: errors are those that it would meet as doubles.
+// REQUIRES: packed.dtype() is FLOAT32.
+[[nodiscard]] absl::StatusOr<std::vector<float>> DecodeFloats(const v1::PackedVectors& packed,
+                                                              const VectorShape& shape);
+
 // Encodes `elements` (row-major, all finite) as `dtype`.
 // Returns: kOutOfRange, field "output_dtype", if an element overflows float32.
 [[nodiscard]] absl::StatusOr<v1::PackedVectors> EncodeVectors(absl::Span<const double> elements,
                                                               uint32_t columns, v1::Dtype dtype);
+// Likewise, without any error: a float is a double.
+[[nodiscard]] v1::PackedVectors EncodeFloats(absl::Span<const float> elements, uint32_t columns,
+                                             v1::Dtype dtype);
 
 // Doubles as stored: 8 bytes each, little-endian.
 [[nodiscard]] std::string PackDoubles(absl::Span<const double> elements);

@@ -6,7 +6,8 @@
 // end, so that a client that gives up leaves either a whole change or none.
 //
 // Messages wait as bytes, and a thread decodes its own (codec.h). Calls with many answers go the same way,
-// but for the threads (streams.h).
+// but for the threads (streams.h). Of reads in a row (read_streams.h) each message goes the way of a call by
+// itself, but for the end: what it is refused with is its answer.
 #ifndef EXPUNGE_SERVER_RPC_DISPATCHER_H_
 #define EXPUNGE_SERVER_RPC_DISPATCHER_H_
 
@@ -18,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +30,7 @@
 #include "server/rpc/authorize.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/log.h"
+#include "server/rpc/read_streams.h"
 #include "server/rpc/streams.h"
 #include "server/rpc/worker_pool.h"
 
@@ -50,7 +53,7 @@ struct DispatcherOptions {
   size_t max_queued = 1;      // of each lane
   uint64_t max_message_bytes = 1;
   size_t stream_threads = 1;
-  size_t max_streams = 1;  // open at once, of each kind
+  size_t max_streams = 1;  // open at once, of each kind; reads in a row are one
   AccessPolicy access;
 };
 
@@ -97,6 +100,9 @@ class Dispatcher {
           return std::make_unique<EncodedStream<Response>>(*std::move(answers));
         });
   }
+
+  // Serves reads in a row.
+  ReadStreams::Reactor* ServeReads(absl::string_view method, grpc::CallbackServerContext* context);
 
   // From now on new calls are refused with kShuttingDown; those accepted go on, but streams end.
   void RefuseNewCalls();
@@ -146,6 +152,14 @@ class Dispatcher {
   grpc::ServerUnaryReactor* Run(const Incoming& incoming, std::function<absl::Status()> work);
   Streams::Reactor* RunStream(const Incoming& incoming, StreamKind kind, Opener open);
   [[nodiscard]] absl::Status Admit(const Incoming& incoming) const;
+  [[nodiscard]] absl::Status CheckSize(uint64_t bytes) const;
+  [[nodiscard]] absl::StatusOr<v1::ReadRequest> TakeRead(const grpc::CallbackServerContext& context,
+                                                         const grpc::ByteBuffer& message) const;
+  [[nodiscard]] std::vector<absl::StatusOr<v1::ReadResponse>> ReadTogether(
+      absl::Span<const v1::ReadRequest> requests);
+  std::vector<grpc::ByteBuffer> AnswerReads(const Call& call, const grpc::CallbackServerContext& context,
+                                            uint64_t first, absl::Span<const grpc::ByteBuffer> messages);
+  grpc::ByteBuffer EncodeRead(const Call& call, uint64_t index, absl::StatusOr<v1::ReadResponse> answer);
   void WriteLog(const Call& call, const absl::Status& status);
 
   core::Service* const service_;
@@ -155,6 +169,7 @@ class Dispatcher {
   WorkerPool readers_;
   WorkerPool writers_;
   Streams streams_;
+  ReadStreams read_streams_;
 };
 
 }  // namespace expunge::rpc

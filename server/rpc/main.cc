@@ -84,6 +84,7 @@ int Serve(const ProgramOptions& options, StopSignal* stop) {
   if (!options.port_file.empty()) unlink(options.port_file.c_str());  // of an earlier run
   auto server = Server::Start(options.server, *log);
   if (!server.ok()) return Fail(log->get(), server.status());
+  (*log)->Write(LogLevel::kInfo, absl::StrCat("readouts ", (*server)->readouts()));
   (*log)->Write(LogLevel::kInfo, absl::StrCat("serving on port ", (*server)->port()));
   if (!(*server)->admin_address().empty()) {
     (*log)->Write(LogLevel::kInfo, absl::StrCat("administration on ", (*server)->admin_address()));

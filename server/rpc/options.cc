@@ -71,6 +71,8 @@ struct RawText {
   std::string recover = "solve";
   std::string erase_bytes_within = "15m";
   std::string backups_kept_for = "0";
+  std::string readout = "auto";
+  std::string readout_batch_delay = "0";
   std::string fsck_output = "text";
   std::string restore_output = "text";
   std::string fsck_states = "solve";
@@ -171,8 +173,8 @@ void AddLimitOptions(CLI::App* app, ServerOptions* server) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app->add_option("--max-streams", server->max_streams,
-                  "Audit exports that may be open at once, and as many watchers of certificates; more are "
-                  "refused as OVERLOADED")
+                  "Audit exports that may be open at once, as many watchers of certificates, and as many "
+                  "streams of reads; more are refused as OVERLOADED")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app->add_option("--max-tokens-per-memory", server->max_tokens_per_memory, "Tokens that one memory may hold")
@@ -183,6 +185,27 @@ void AddLimitOptions(CLI::App* app, ServerOptions* server) {
          "What the solvers of all memories may keep between changes, beyond the tokens; a change of a "
          "memory whose solver was dropped makes it again")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50))
+      ->capture_default_str();
+}
+
+void AddReadoutOptions(CLI::App* app, attention::EngineOptions* readout, RawText* raw) {
+  app->add_option("--readout", raw->readout,
+                  "What computes fast readouts: a CUDA device, which must be there, the CPU, or the device "
+                  "if there is "
+                  "one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+      ->capture_default_str();
+  app->add_option("--readout-threads", readout->threads,
+                  "Threads of the CPU that compute readouts, shared by all requests; 0: one a processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app->add_option("--readout-batch-delay", raw->readout_batch_delay,
+                  "How long a read of at most 16 queries may wait for others to be computed with, such as "
+                  "200us; alone it never waits; 0: none waits")
+      ->capture_default_str();
+  app->add_option("--readout-device-memory", readout->device_bytes,
+                  "What copies of memories may take on the device, in bytes; the coldest leave")
+      ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 50))
       ->capture_default_str();
 }
 
@@ -249,6 +272,29 @@ ParseOutcome Describe(const CLI::App& app, const CLI::ParseError& error) {
   return outcome;
 }
 
+// A time from `least` to `most`.
+bool ParseTime(const std::string& text, absl::Duration least, absl::Duration most, absl::Duration* time) {
+  return absl::ParseDuration(text, time) && *time >= least && *time <= most;
+}
+
+// Empty, or what is wrong.
+std::string TakeTimes(const RawText& raw, ServerOptions* server) {
+  absl::Duration time;
+  if (!ParseTime(raw.erase_bytes_within, absl::Milliseconds(100), absl::Hours(24 * 30), &time)) {
+    return "--erase-bytes-within must be a time of 100ms to 720h, such as 90s or 15m";
+  }
+  server->erase_bytes_within = absl::ToChronoMilliseconds(time);
+  if (!ParseTime(raw.backups_kept_for, absl::ZeroDuration(), absl::Hours(24 * 366 * 100), &time)) {
+    return "--backups-kept-for must be 0 or a time of at most 100 years, such as 720h";
+  }
+  server->backups_kept_for = absl::ToChronoSeconds(absl::Ceil(time, absl::Seconds(1)));
+  if (!ParseTime(raw.readout_batch_delay, absl::ZeroDuration(), absl::Milliseconds(100), &time)) {
+    return "--readout-batch-delay must be 0 or a time of at most 100ms, such as 200us";
+  }
+  server->readout_batch_delay = absl::ToChronoMicroseconds(absl::Ceil(time, absl::Microseconds(1)));
+  return "";
+}
+
 }  // namespace
 
 ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
@@ -266,6 +312,7 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
     AddTokenOptions(&app, &options.server.master_key_token);
     AddSigningTokenOptions(&app, &options.server.signing_token);
     AddLimitOptions(&app, &options.server);
+    AddReadoutOptions(&app, &options.server.readout, &raw);
     AddProcessOptions(&app, &options, &raw);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -274,20 +321,12 @@ ParseOutcome ParseProgramOptions(int argc, const char* const* argv) {
     return {std::nullopt, kUsageError, "", absl::StrCat("expunged: ", error.what(), "\n")};
   }
   options.log.level = ParseLogLevel(raw.log_level).value_or(LogLevel::kInfo);
-  absl::Duration within;
-  if (!absl::ParseDuration(raw.erase_bytes_within, &within) || within < absl::Milliseconds(100) ||
-      within > absl::Hours(24 * 30)) {
-    return {std::nullopt, kUsageError, "",
-            "expunged: --erase-bytes-within must be a time of 100ms to 720h, such as 90s or 15m\n"};
+  if (const std::string mistake = TakeTimes(raw, &options.server); !mistake.empty()) {
+    return {std::nullopt, kUsageError, "", absl::StrCat("expunged: ", mistake, "\n")};
   }
-  options.server.erase_bytes_within = absl::ToChronoMilliseconds(within);
-  absl::Duration kept;
-  if (!absl::ParseDuration(raw.backups_kept_for, &kept) || kept < absl::ZeroDuration() ||
-      kept > absl::Hours(24 * 366 * 100)) {
-    return {std::nullopt, kUsageError, "",
-            "expunged: --backups-kept-for must be 0 or a time of at most 100 years, such as 720h\n"};
-  }
-  options.server.backups_kept_for = absl::ToChronoSeconds(absl::Ceil(kept, absl::Seconds(1)));
+  options.server.readout.backend = raw.readout == "cpu"    ? attention::BackendChoice::kCpu
+                                   : raw.readout == "cuda" ? attention::BackendChoice::kCuda
+                                                           : attention::BackendChoice::kAuto;
   options.server.recover_by_solving = raw.recover == "solve";
   if (fsck->parsed()) options.command = Command::kFsck;
   if (restore->parsed()) options.command = Command::kRestore;

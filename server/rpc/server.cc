@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -30,6 +31,7 @@ namespace {
 constexpr uint64_t kMinMessageBytes = 1024;
 constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;  // protobuf ends at 2 GiB
 constexpr size_t kMaxWorkerThreads = 1024;
+constexpr std::chrono::milliseconds kMaxReadoutBatchDelay{100};
 constexpr size_t kStreamThreads = 2;
 constexpr size_t kAdminThreads = 2;
 constexpr size_t kAdminQueue = 16;
@@ -52,6 +54,13 @@ absl::Status ValidateOptions(const ServerOptions& options) {
   if (options.worker_threads > kMaxWorkerThreads) {
     return absl::InvalidArgumentError("--worker-threads must be at most 1024");
   }
+  if (options.readout.threads > kMaxWorkerThreads) {
+    return absl::InvalidArgumentError("--readout-threads must be at most 1024");
+  }
+  if (options.readout_batch_delay < std::chrono::microseconds(0) ||
+      options.readout_batch_delay > kMaxReadoutBatchDelay) {
+    return absl::InvalidArgumentError("--readout-batch-delay must be 0 or a time of at most 100ms");
+  }
   return absl::OkStatus();
 }
 
@@ -66,6 +75,10 @@ absl::Status MakeDataDirectory(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& options, Clock clock) {
+  // A device that is asked for and not there is found out before anything is touched.
+  if (options.readout.backend == attention::BackendChoice::kCuda) {
+    EXPUNGE_RETURN_IF_ERROR(attention::MakeReadoutEngine(options.readout).status());
+  }
   EXPUNGE_ASSIGN_OR_RETURN(const storage::SealedStoreOptions store_options, StoreOptionsFor(options));
   EXPUNGE_RETURN_IF_ERROR(MakeDataDirectory(options.data_dir));
   // The store first: it locks the directory, so that two servers never make a key for it at once.
@@ -74,6 +87,8 @@ absl::StatusOr<std::unique_ptr<core::Service>> OpenService(const ServerOptions& 
   core::ServiceOptions core_options;
   core_options.max_tokens_per_memory = options.max_tokens_per_memory;
   core_options.max_live_solver_bytes = options.max_live_solver_bytes;
+  core_options.readout = options.readout;
+  core_options.readout_batch_delay = options.readout_batch_delay;
   core_options.recover_by_solving = options.recover_by_solving;
   core_options.ledger_copy_file = options.ledger_copy_file;
   core_options.erase_bytes_within = options.erase_bytes_within;
@@ -109,6 +124,15 @@ DispatcherOptions AdminDispatcherOptions() {
   made.max_queued = kAdminQueue;
   made.max_message_bytes = kAdminMessageBytes;
   return made;
+}
+
+std::string DescribeReadouts(core::Service* service, attention::BackendChoice choice) {
+  const auto status = service->GetServerStatus({});
+  if (!status.ok()) return "";
+  const bool cuda = status->readouts().backend() == v1::READOUT_BACKEND_CUDA;
+  const bool automatic = choice == attention::BackendChoice::kAuto;
+  return absl::StrCat(cuda ? "on the CUDA device" : "on the CPU",
+                      automatic ? " (--readout=auto): " : " (--readout): ", status->readouts().device());
 }
 
 // nullopt: none.
@@ -160,7 +184,8 @@ struct Server::Impl {
         admin_dispatcher(service.get(), log, AdminDispatcherOptions()),
         memory_handlers(&dispatcher),
         unlearning_handlers(&dispatcher),
-        admin_handlers(&admin_dispatcher) {}
+        admin_handlers(&admin_dispatcher),
+        readouts(DescribeReadouts(service.get(), options.readout.backend)) {}
 
   absl::Status Listen();
   absl::Status ListenForAdmin(const AdminAddress& address);
@@ -174,6 +199,7 @@ struct Server::Impl {
   MemoryServiceHandlers memory_handlers;
   UnlearningServiceHandlers unlearning_handlers;
   AdminServiceHandlers admin_handlers;
+  const std::string readouts;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<grpc::Server> admin_server;
   int port = 0;
@@ -240,6 +266,8 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Stop(); }
 
 int Server::port() const { return impl_->port; }
+
+const std::string& Server::readouts() const { return impl_->readouts; }
 
 const std::string& Server::admin_address() const { return impl_->admin_address; }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "attention/engine.h"
 #include "base/clock.h"
 #include "server/rpc/log.h"
 
@@ -48,11 +49,14 @@ struct ServerOptions {
   // kMessageTooLarge, beyond it gRPC refuses with a bare RESOURCE_EXHAUSTED.
   uint64_t max_message_bytes = uint64_t{64} << 20;
   uint32_t max_queued = 256;  // requests waiting for a thread, of readers and of writers
-  uint32_t max_streams = 64;  // audit exports that are open at once, and as many watchers of certificates
+  // Audit exports that are open at once, and as many watchers of certificates, and as many reads in a row.
+  uint32_t max_streams = 64;
   uint64_t max_tokens_per_memory = 100'000;
   uint64_t max_live_solver_bytes = uint64_t{1} << 30;  // of all memories (server/core/service.h)
   bool recover_by_solving = true;
-  std::string vault_dir;        // empty: "vault" in the data directory
+  attention::EngineOptions readout;                  // what computes readouts
+  std::chrono::microseconds readout_batch_delay{0};  // (server/core/service.h)
+  std::string vault_dir;                             // empty: "vault" in the data directory
   std::string master_key_file;  // empty: "master.key", with a token "master.key.p11", in the data directory
   TokenOptions master_key_token;
   // Within which time erased ciphertext leaves the files (server/core/service.h).
@@ -70,7 +74,8 @@ class Server {
  public:
   // Opens the data directory, checks every memory, and serves.
   // Returns: InvalidArgument for an option that makes no sense, or an address beyond this machine without
-  // allow_remote_plaintext; FailedPrecondition if another process has the data directory; PermissionDenied if
+  // allow_remote_plaintext; FailedPrecondition if another process has the data directory, or there is no
+  // device that readouts are to be computed on; PermissionDenied if
   // others may read the key; Unavailable if a port or socket is taken; DataLoss if a memory contradicts its
   // digests. The messages are for the operator and say what to do. After an error nothing is left open.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
@@ -84,6 +89,9 @@ class Server {
   [[nodiscard]] int port() const;
   // Where administration is: "unix:PATH" or "host:port"; empty if nowhere.
   [[nodiscard]] const std::string& admin_address() const;
+
+  // What computes readouts, and why: "on the CPU (--readout=auto): AVX2".
+  [[nodiscard]] const std::string& readouts() const;
 
   // Reports NOT_SERVING, refuses new calls, lets those in flight end (options.drain; a change that has begun
   // always ends, and so does a backup), closes the store. Idempotent.

@@ -15,7 +15,8 @@ using RawMemoryService = v1::MemoryService::WithRawCallbackMethod_CreateMemory<
     v1::MemoryService::WithRawCallbackMethod_GetMemory<v1::MemoryService::WithRawCallbackMethod_ListMemories<
         v1::MemoryService::WithRawCallbackMethod_DeleteMemory<v1::MemoryService::WithRawCallbackMethod_Add<
             v1::MemoryService::WithRawCallbackMethod_Evict<v1::MemoryService::WithRawCallbackMethod_Read<
-                v1::MemoryService::WithRawCallbackMethod_ListTokens<v1::MemoryService::Service>>>>>>>>;
+                v1::MemoryService::WithRawCallbackMethod_StreamRead<
+                    v1::MemoryService::WithRawCallbackMethod_ListTokens<v1::MemoryService::Service>>>>>>>>>;
 
 class MemoryServiceHandlers final : public RawMemoryService {
  public:
@@ -61,6 +62,10 @@ class MemoryServiceHandlers final : public RawMemoryService {
                                  grpc::ByteBuffer* answer) override {
     return dispatcher_->Serve({"MemoryService.Read", Lane::kRead}, context, message, answer,
                               &core::Service::Read);
+  }
+
+  ReadStreams::Reactor* StreamRead(grpc::CallbackServerContext* context) override {
+    return dispatcher_->ServeReads("MemoryService.StreamRead", context);
   }
 
   grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context, const grpc::ByteBuffer* message,

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/rpc/status.pb.h"
 
 namespace expunge::rpc {
 
@@ -20,6 +21,8 @@ inline constexpr absl::string_view kErrorDomain = "expunge.v1";
 // message, so that nothing that was not written for callers reaches them. The caller of this function logs
 // the original. Cost: O(message). Threads: any number at once.
 [[nodiscard]] grpc::Status ToGrpcStatus(const absl::Status& status);
+// The same, where an error is part of an answer. REQUIRES: !status.ok().
+[[nodiscard]] google::rpc::Status ToRichStatus(const absl::Status& status);
 
 }  // namespace expunge::rpc
 

@@ -1,8 +1,7 @@
 #include "server/rpc/streams.h"
 
-#include <chrono>
+#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "server/rpc/catching.h"
@@ -10,22 +9,6 @@
 
 namespace expunge::rpc {
 namespace {
-
-absl::Status ShuttingDown() {
-  return MakeError(Reason::kShuttingDown, "", "the server is stopping; try again in a moment");
-}
-
-// The client's deadline began when it sent the call, ours when it came: its own ends first, as a
-// cancellation.
-constexpr std::chrono::milliseconds kOnItsWay{100};
-
-// Why a call whose client does not listen any more has ended.
-absl::Status GoneStatus(const grpc::CallbackServerContext& context) {
-  if (context.deadline() <= std::chrono::system_clock::now() + kOnItsWay) {
-    return MakeError(Reason::kDeadlineExceeded, "", "the deadline passed before the stream's end");
-  }
-  return MakeError(Reason::kCancelled, "", "the call was cancelled before the stream's end");
-}
 
 class RefusedStream final : public Streams::Reactor {
  public:
@@ -41,7 +24,7 @@ class Streams::Call final : public Reactor, public std::enable_shared_from_this<
   Call(Streams* streams, StreamCall call) : streams_(*streams), call_(std::move(call)) {}
   ~Call() override {
     source_.reset();
-    streams_.Leave(this);
+    streams_.OfKind(call_.kind).Leave(this);
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -182,7 +165,8 @@ class Streams::Call final : public Reactor, public std::enable_shared_from_this<
 
 // Each stream has one task at most: the pool never refuses one.
 Streams::Streams(size_t threads, size_t max_open)
-    : max_open_(max_open), pool_({threads, kStreamKinds * max_open + threads, UINT64_MAX}) {}
+    : open_{OpenCalls<Call>(max_open), OpenCalls<Call>(max_open)},
+      pool_({threads, kStreamKinds * max_open + threads, UINT64_MAX}) {}
 
 Streams::~Streams() { Join(); }
 
@@ -191,48 +175,20 @@ Streams::Reactor* Streams::Refuse(const absl::Status& status, const StreamCall& 
   return new RefusedStream(ToGrpcStatus(status));
 }
 
-absl::Status Streams::Enter(Call* call) {
-  const std::lock_guard lock(mutex_);
-  open_.insert(call);
-  size_t& count = count_[static_cast<size_t>(call->call().kind)];
-  ++count;
-  if (ending_) return ShuttingDown();
-  if (count <= max_open_) return absl::OkStatus();
-  return MakeError(Reason::kOverloaded, "", "too many streams are open; try again in a moment");
-}
-
-void Streams::Leave(Call* call) {
-  const std::lock_guard lock(mutex_);
-  open_.erase(call);
-  --count_[static_cast<size_t>(call->call().kind)];
-  left_.notify_all();
-}
-
 Streams::Reactor* Streams::Open(StreamCall call) {
   const auto stream = std::make_shared<Call>(this, std::move(call));
-  const absl::Status entered = Enter(stream.get());
+  const absl::Status entered = OfKind(stream->call().kind).Enter(stream.get());
   if (!entered.ok()) return Refuse(entered, stream->call());
   stream->Begin();
   return stream.get();
 }
 
 void Streams::EndAll() {
-  std::vector<std::shared_ptr<Call>> open;
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    for (Call* call : open_) {
-      if (auto held = call->weak_from_this().lock()) open.push_back(std::move(held));
-    }
-  }
-  for (const auto& call : open) call->End(ShuttingDown());
+  for (OpenCalls<Call>& kind : open_) kind.EndAll();
 }
 
 void Streams::Join() {
-  {
-    std::unique_lock lock(mutex_);
-    left_.wait(lock, [this] { return open_.empty(); });
-  }
+  for (OpenCalls<Call>& kind : open_) kind.Join();
   pool_.Join();
 }
 

@@ -15,15 +15,13 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <array>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <set>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/core/answer_stream.h"
+#include "server/rpc/open_calls.h"
 #include "server/rpc/worker_pool.h"
 
 namespace expunge::rpc {
@@ -69,15 +67,9 @@ class Streams {
  private:
   class Call;
 
-  [[nodiscard]] absl::Status Enter(Call* call);
-  void Leave(Call* call);
+  [[nodiscard]] OpenCalls<Call>& OfKind(StreamKind kind) { return open_.at(static_cast<size_t>(kind)); }
 
-  const size_t max_open_;
-  std::mutex mutex_;
-  std::condition_variable left_;
-  bool ending_ = false;
-  std::set<Call*> open_;
-  std::array<size_t, kStreamKinds> count_{};
+  std::array<OpenCalls<Call>, kStreamKinds> open_;
   WorkerPool pool_;
 };
 

@@ -8,6 +8,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/status.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace expunge::client {
 namespace {
@@ -52,6 +53,23 @@ TEST(StatusTest, TellsTheTransportFromTheService) {
   const absl::Status service = FromGrpc(Refused(grpc::StatusCode::UNAVAILABLE, "OVERLOADED", ""));
   EXPECT_EQ(GetOrigin(service), Origin::kService);
   EXPECT_EQ(cli::ExitCodeOf(service), cli::kExitRefused);
+}
+
+TEST(StatusTest, AnErrorInAnAnswerIsWhatTheSameCallWouldHaveFailedWith) {
+  const grpc::Status refused = Refused(grpc::StatusCode::NOT_FOUND, "MEMORY_UNKNOWN", "name");
+  google::rpc::Status rich;
+  ASSERT_TRUE(rich.ParseFromString(refused.error_details()));
+  rich.set_code(refused.error_code());
+  rich.set_message(refused.error_message());
+  const absl::Status status = FromRich(rich);
+  EXPECT_EQ(ToText(Explain(status)), ToText(Explain(FromGrpc(refused))));
+  EXPECT_EQ(GetReason(status), Reason::kMemoryUnknown);
+  EXPECT_EQ(GetField(status), "name");
+  // Whatever the code: it was the service that answered.
+  rich.Clear();
+  rich.set_code(grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(GetOrigin(FromRich(rich)), Origin::kService);
+  EXPECT_TRUE(FromRich(google::rpc::Status()).ok());
 }
 
 TEST(StatusTest, BrokenDetailsAreLeftOut) {

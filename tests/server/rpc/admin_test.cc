@@ -94,6 +94,8 @@ TEST_F(AdminTest, StatusCountsWhatIsHeldAndWhatWaits) {
   EXPECT_GT(before.database_free_bytes(), 0U);
   EXPECT_GT(before.vault_free_bytes(), 0U);
   EXPECT_FALSE(before.backup_running());
+  EXPECT_NE(before.readouts().backend(), v1::READOUT_BACKEND_UNSPECIFIED);
+  EXPECT_EQ(before.readouts().counts_size(), 4);
   v1::DeleteRequest request;
   request.set_parent(MemoryName("a"));
   request.add_token_ids("t1");

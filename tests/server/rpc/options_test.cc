@@ -47,6 +47,10 @@ TEST(OptionsTest, OnlyTheDataDirectoryIsRequired) {
   EXPECT_EQ(server.max_tokens_per_memory, 100'000U);
   EXPECT_EQ(server.max_live_solver_bytes, 1U << 30);
   EXPECT_TRUE(server.recover_by_solving);
+  EXPECT_EQ(server.readout.backend, attention::BackendChoice::kAuto);
+  EXPECT_EQ(server.readout.threads, 0U);
+  EXPECT_EQ(server.readout.device_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(server.readout_batch_delay, std::chrono::microseconds(0));
   EXPECT_FALSE(server.allow_remote_plaintext);
   EXPECT_EQ(outcome.options->log.level, LogLevel::kInfo);
   EXPECT_EQ(outcome.options->log.file, "");
@@ -125,6 +129,14 @@ TEST(OptionsTest, EveryFlagArrives) {
                               "13",
                               "--recover",
                               "hash",
+                              "--readout",
+                              "cpu",
+                              "--readout-threads",
+                              "6",
+                              "--readout-batch-delay",
+                              "250us",
+                              "--readout-device-memory",
+                              "1073741824",
                               "--allow-remote-plaintext",
                               "--port-file",
                               "/p"});
@@ -147,6 +159,10 @@ TEST(OptionsTest, EveryFlagArrives) {
   EXPECT_EQ(options.log.level, LogLevel::kDebug);
   EXPECT_EQ(options.log.file, "/l");
   EXPECT_EQ(options.server.worker_threads, 3U);
+  EXPECT_EQ(options.server.readout.backend, attention::BackendChoice::kCpu);
+  EXPECT_EQ(options.server.readout.threads, 6U);
+  EXPECT_EQ(options.server.readout.device_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(options.server.readout_batch_delay, std::chrono::microseconds(250));
   EXPECT_EQ(options.server.max_message_bytes, 4096U);
   EXPECT_EQ(options.server.max_queued, 7U);
   EXPECT_EQ(options.server.max_streams, 5U);
@@ -168,6 +184,12 @@ TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
                                                                      {"--max-tokens-per-memory", "400001"},
                                                                      {"--max-solver-bytes", "-1"},
                                                                      {"--log-level", "loud"},
+                                                                     {"--readout", "gpu"},
+                                                                     {"--readout", ""},
+                                                                     {"--readout-threads", "-1"},
+                                                                     {"--readout-threads", "1025"},
+                                                                     {"--readout-device-memory", "0"},
+                                                                     {"--readout-device-memory", "2GiB"},
                                                                      {"--max-message-bytes", "2147483648"}};
   for (const auto& [option, value] : mistakes) {
     const auto outcome = Parse({"--data-dir", "/d", option, value});
@@ -180,16 +202,49 @@ TEST(OptionsTest, MistakesAreRefusedWithTheOptionNamed) {
   EXPECT_EQ(Parse({"--data-dir", "/d", "stray"}).exit_code, kUsageError);
 }
 
+TEST(OptionsTest, TimesAreReadWithTheirUnitsAndWithinTheirLimits) {
+  for (const char* bad : {"-1ms", "101ms", "1s", "5", "soon", ""}) {
+    const auto outcome = Parse({"--data-dir", "/d", "--readout-batch-delay", bad});
+    EXPECT_FALSE(outcome.options.has_value()) << bad;
+    EXPECT_EQ(outcome.exit_code, kUsageError);
+    EXPECT_THAT(outcome.error, HasSubstr("--readout-batch-delay"));
+  }
+  for (const auto& [text, expected] :
+       std::vector<std::pair<std::string, int>>{{"0", 0}, {"100ms", 100'000}, {"1.5ms", 1500}, {"10ns", 1}}) {
+    const auto outcome = Parse({"--data-dir", "/d", "--readout-batch-delay", text});
+    ASSERT_TRUE(outcome.options.has_value()) << text << outcome.error;
+    EXPECT_EQ(outcome.options->server.readout_batch_delay, std::chrono::microseconds(expected)) << text;
+  }
+}
+
 TEST(OptionsTest, HelpHasExamplesAndEveryOption) {
   const auto help = Parse({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_FALSE(help.options.has_value());
   EXPECT_EQ(help.error, "");
-  for (const char* text :
-       {"--data-dir", "--address", "--admin-address", "--key-file", "--log-level", "--log-file",
-        "--worker-threads", "--max-message-bytes", "--max-queued", "--max-streams", "--max-tokens-per-memory",
-        "--max-solver-bytes", "--recover", "--allow-remote-plaintext", "--port-file", "--version", "--config",
-        "Examples:", "Exit codes:"}) {
+  for (const char* text : {"--data-dir",
+                           "--address",
+                           "--admin-address",
+                           "--key-file",
+                           "--log-level",
+                           "--log-file",
+                           "--worker-threads",
+                           "--max-message-bytes",
+                           "--max-queued",
+                           "--max-streams",
+                           "--max-tokens-per-memory",
+                           "--max-solver-bytes",
+                           "--readout",
+                           "--readout-threads",
+                           "--readout-batch-delay",
+                           "--readout-device-memory",
+                           "--recover",
+                           "--allow-remote-plaintext",
+                           "--port-file",
+                           "--version",
+                           "--config",
+                           "Examples:",
+                           "Exit codes:"}) {
     EXPECT_THAT(help.output, HasSubstr(text));
   }
   const auto version = Parse({"--version"});
@@ -249,6 +304,10 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
   EXPECT_EQ(server.max_queued, defaults.max_queued);
   EXPECT_EQ(server.max_tokens_per_memory, defaults.max_tokens_per_memory);
   EXPECT_EQ(server.max_live_solver_bytes, defaults.max_live_solver_bytes);
+  EXPECT_EQ(server.readout.backend, defaults.readout.backend);
+  EXPECT_EQ(server.readout.threads, defaults.readout.threads);
+  EXPECT_EQ(server.readout.device_bytes, defaults.readout.device_bytes);
+  EXPECT_EQ(server.readout_batch_delay, defaults.readout_batch_delay);
   EXPECT_EQ(server.recover_by_solving, defaults.recover_by_solving);
   EXPECT_EQ(server.reserve_bytes, defaults.reserve_bytes);
   EXPECT_EQ(server.ledger_copy_file, defaults.ledger_copy_file);
@@ -258,10 +317,26 @@ TEST(ExampleConfigTest, LoadsAndStatesTheDefaults) {
 
 TEST(ExampleConfigTest, MentionsEveryOptionThatAServiceWouldSet) {
   const std::string text = test_support::ReadWholeFile(EXPUNGE_EXAMPLE_CONFIG);
-  for (const char* key :
-       {"data-dir", "address", "admin-address", "vault-dir", "key-file", "ledger-copy", "reserve-bytes",
-        "log-level", "log-file", "worker-threads", "max-message-bytes", "max-queued", "max-tokens-per-memory",
-        "max-solver-bytes", "recover", "allow-remote-plaintext"}) {
+  for (const char* key : {"data-dir",
+                          "address",
+                          "admin-address",
+                          "vault-dir",
+                          "key-file",
+                          "ledger-copy",
+                          "reserve-bytes",
+                          "log-level",
+                          "log-file",
+                          "worker-threads",
+                          "max-message-bytes",
+                          "max-queued",
+                          "max-tokens-per-memory",
+                          "max-solver-bytes",
+                          "readout",
+                          "readout-threads",
+                          "readout-batch-delay",
+                          "readout-device-memory",
+                          "recover",
+                          "allow-remote-plaintext"}) {
     EXPECT_THAT(text, HasSubstr(std::string(key) + " = ")) << key;
   }
 }

@@ -62,6 +62,7 @@ TEST_F(ProgramTest, ServesAndStopsCleanlyOnSigtermAndSigint) {
     EXPECT_EQ(program.Wait(), 0) << Output();
     EXPECT_FALSE(std::filesystem::exists(directory_ / "port")) << "a stale port would mislead";
   }
+  EXPECT_THAT(Output(), HasSubstr("\"message\":\"readouts on the "));
   EXPECT_THAT(Output(), HasSubstr("\"message\":\"stopped\""));
 }
 

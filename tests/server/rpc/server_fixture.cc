@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/bytes.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace expunge::rpc {
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "tests/support/files.h"
 
 namespace expunge::rpc {

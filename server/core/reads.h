@@ -1,0 +1,61 @@
+// What answers readouts for all memories: the engine, the combiner before it, and counts of what they did.
+#ifndef EXPUNGE_SERVER_CORE_READS_H_
+#define EXPUNGE_SERVER_CORE_READS_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attention/combiner.h"
+#include "attention/engine.h"
+#include "expunge/v1/admin_service.pb.h"
+
+namespace expunge::core {
+
+[[nodiscard]] v1::ReadoutPrecision PrecisionProto(attention::Precision precision);
+[[nodiscard]] v1::ReadoutBackend BackendProto(attention::Backend backend);
+// Unspecified: certified. Returns: kOutOfRange, field "precision", for a number without a name.
+[[nodiscard]] absl::StatusOr<attention::Precision> PrecisionFromProto(v1::ReadoutPrecision precision);
+
+// Threads: any number at once.
+class Reads {
+ public:
+  // Returns: FailedPrecondition if the backend that was chosen cannot be had; the message says what to do.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Reads>> Make(const attention::EngineOptions& options,
+                                                                   std::chrono::nanoseconds batch_delay);
+
+  // As attention::ReadoutEngine::Read: small reads may be put together with those of other threads.
+  void Read(absl::Span<const attention::ReadoutTask> tasks, absl::Span<attention::Readouts> answers);
+
+  // `next` takes the place of `previous`, either may be null: copies of `previous` are wiped. Nothing, if
+  // both are the same.
+  void Publish(const std::shared_ptr<const attention::SupportSet>& previous,
+               const std::shared_ptr<const attention::SupportSet>& next);
+
+  [[nodiscard]] v1::ReadoutStatus Status() const;
+
+ private:
+  static constexpr size_t kPrecisions = 4;
+  struct Count {
+    std::atomic<uint64_t> requests = 0;
+    std::atomic<uint64_t> queries = 0;
+  };
+
+  Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::CombinerOptions& options,
+        std::string why_no_device);
+
+  const std::unique_ptr<attention::ReadoutEngine> engine_;
+  const std::string why_no_device_;  // where one would have been used
+  attention::ReadoutCombiner combiner_;
+  std::array<Count, kPrecisions> counts_;
+};
+
+}  // namespace expunge::core
+
+#endif  // EXPUNGE_SERVER_CORE_READS_H_
