@@ -67,6 +67,44 @@ absl::Status CreateBackup(const Context& context, const BackupOptions& options) 
   return absl::OkStatus();
 }
 
+Json ReadoutsJson(const v1::ReadoutStatus& readouts) {
+  Json json;
+  json["backend"] = BackendName(readouts.backend());
+  json["device"] = readouts.device();
+  json["fallback_count"] = readouts.fallback_count();
+  json["device_error_count"] = readouts.device_error_count();
+  json["last_device_error"] =
+      readouts.last_device_error().empty() ? Json(nullptr) : Json(readouts.last_device_error());
+  json["resident_bytes"] = readouts.resident_bytes();
+  json["eviction_count"] = readouts.eviction_count();
+  json["counts"] = Json::array();
+  for (const v1::ReadoutCount& count : readouts.counts()) {
+    json["counts"].push_back({{"precision", PrecisionName(count.precision())},
+                              {"request_count", count.request_count()},
+                              {"query_count", count.query_count()}});
+  }
+  return json;
+}
+
+Fields ReadoutFields(const v1::ReadoutStatus& readouts) {
+  Fields fields = {
+      {"readouts", absl::StrCat("on the ", BackendName(readouts.backend()), ": ", readouts.device())}};
+  for (const v1::ReadoutCount& count : readouts.counts()) {
+    fields.emplace_back(absl::StrCat("  ", PrecisionName(count.precision())),
+                        absl::StrCat(count.query_count(), count.query_count() == 1 ? " query" : " queries",
+                                     " in ", Count(count.request_count(), "request")));
+  }
+  if (readouts.backend() != v1::READOUT_BACKEND_CUDA) return fields;
+  fields.emplace_back("on the device", absl::StrCat(BytesText(readouts.resident_bytes()), ", after ",
+                                                    Count(readouts.eviction_count(), "eviction")));
+  fields.emplace_back("left to the CPU", Count(readouts.fallback_count(), "request"));
+  fields.emplace_back("device errors",
+                      absl::StrCat(readouts.device_error_count(),
+                                   readouts.last_device_error().empty() ? "" : "; the latest: ",
+                                   readouts.last_device_error()));
+  return fields;
+}
+
 Json StatusJson(const v1::GetServerStatusResponse& status) {
   Json json;
   json["version"] = status.version();
@@ -84,6 +122,7 @@ Json StatusJson(const v1::GetServerStatusResponse& status) {
       status.has_database_free_bytes() ? Json(status.database_free_bytes()) : Json(nullptr);
   json["vault_free_bytes"] = status.has_vault_free_bytes() ? Json(status.vault_free_bytes()) : Json(nullptr);
   json["backup_running"] = status.backup_running();
+  json["readouts"] = ReadoutsJson(status.readouts());
   return json;
 }
 
@@ -107,6 +146,8 @@ Fields StatusFields(const v1::GetServerStatusResponse& status) {
                       free(status.has_database_free_bytes(), status.database_free_bytes()));
   fields.emplace_back("free for vault", free(status.has_vault_free_bytes(), status.vault_free_bytes()));
   fields.emplace_back("backup", status.backup_running() ? "being made" : "none is being made");
+  const Fields readouts = ReadoutFields(status.readouts());
+  fields.insert(fields.end(), readouts.begin(), readouts.end());
   return fields;
 }
 
@@ -148,7 +189,8 @@ void AddAdminCommands(CLI::App* app, Context* context) {
   CLI::App* server = app->add_subcommand("server", "How the server is doing");
   server->require_subcommand(1);
   CLI::App* status = server->add_subcommand(
-      "status", "Software, what is held, what erasures wait, free space; for whoever runs the server");
+      "status",
+      "Software, what is held, what erasures wait, free space, readouts; for whoever runs the server");
   status->footer(
       "Asks the administration's socket (--admin), which the server's user and root alone reach.\n\n"
       "Examples:\n"

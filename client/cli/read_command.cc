@@ -3,12 +3,16 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/csv_options.h"
@@ -29,6 +33,8 @@ struct ReadOptions {
   CsvOptions csv;
   std::string standardization;
   bool contributions = false;
+  std::string precision = "certified";
+  bool stream = false;
 };
 
 struct Queries {
@@ -41,6 +47,46 @@ struct Answer {
   std::vector<double> output;
   v1::Readout readout;
   v1::StateReference state;
+  std::string precision;  // and backend, by their names
+  std::string backend;
+};
+
+// The queries in requests of as many as the service answers at once.
+class Batches {
+ public:
+  Batches(const Context& context, const ReadOptions& options, const Queries& queries)
+      : name_(context.MemoryName(options.memory)),
+        contributions_(options.contributions),
+        precision_(PrecisionOf(options.precision)),
+        queries_(queries),
+        rows_(BatchRows(options.contributions ? kMaxBatchWithContributions : kMaxBatch,
+                        queries.keys.columns)) {}
+
+  [[nodiscard]] size_t CountAt(size_t first) const { return std::min(rows_, queries_.ids.size() - first); }
+
+  // Nothing beyond the last.
+  [[nodiscard]] std::optional<v1::ReadRequest> At(size_t first) const {
+    if (first >= queries_.ids.size()) return std::nullopt;
+    v1::ReadRequest request;
+    request.set_name(name_);
+    *request.mutable_queries() = client::Pack(queries_.keys, first, CountAt(first));
+    request.set_with_contributions(contributions_);
+    request.set_precision(precision_);
+    return request;
+  }
+
+ private:
+  static v1::ReadoutPrecision PrecisionOf(const std::string& name) {
+    v1::ReadoutPrecision precision = v1::READOUT_PRECISION_CERTIFIED;
+    v1::ReadoutPrecision_Parse(absl::StrCat("READOUT_PRECISION_", absl::AsciiStrToUpper(name)), &precision);
+    return precision;
+  }
+
+  const std::string name_;
+  const bool contributions_;
+  const v1::ReadoutPrecision precision_;
+  const Queries& queries_;
+  const size_t rows_;
 };
 
 absl::StatusOr<Queries> QueriesFromWords(const std::vector<std::string>& words) {
@@ -83,30 +129,58 @@ absl::StatusOr<Queries> LoadQueries(ReadOptions options, const std::optional<Sta
   return queries;
 }
 
+absl::Status Take(v1::ReadResponse response, size_t count, std::vector<Answer>* answers) {
+  EXPUNGE_ASSIGN_OR_RETURN(const client::Matrix outputs, client::Unpack(response.outputs()));
+  if (outputs.rows != count || static_cast<size_t>(response.readouts_size()) != count) {
+    return absl::InternalError("the service answered another number of queries than were asked");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const auto row = outputs.Row(i);
+    answers->push_back({{row.begin(), row.end()},
+                        std::move(*response.mutable_readouts(static_cast<int>(i))),
+                        response.state(),
+                        PrecisionName(response.precision()),
+                        BackendName(response.backend())});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CallEach(Context* context, const Batches& batches, Progress* progress,
+                      std::vector<Answer>* answers) {
+  for (auto request = batches.At(0); request.has_value(); request = batches.At(answers->size())) {
+    progress->Show(answers->size());
+    EXPUNGE_ASSIGN_OR_RETURN(v1::ReadResponse response, context->Client().Read(*request));
+    EXPUNGE_RETURN_IF_ERROR(Take(std::move(response), batches.CountAt(answers->size()), answers));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CallOnce(Context* context, const Batches& batches, Progress* progress,
+                      std::vector<Answer>* answers) {
+  size_t sent = 0;
+  const auto next = [&batches, &sent] {
+    auto request = batches.At(sent);
+    if (request.has_value()) sent += batches.CountAt(sent);
+    return request;
+  };
+  return context->Client().StreamRead(
+      absl::InfiniteDuration(), next, [&](absl::StatusOr<v1::ReadResponse> answer) -> absl::StatusOr<bool> {
+        progress->Show(answers->size());
+        if (!answer.ok()) return answer.status();
+        EXPUNGE_RETURN_IF_ERROR(Take(*std::move(answer), batches.CountAt(answers->size()), answers));
+        return true;
+      });
+}
+
 absl::StatusOr<std::vector<Answer>> SendAll(Context* context, const ReadOptions& options,
                                             const Queries& queries) {
   std::vector<Answer> answers;
   Progress progress(ParseProgressMode(options.csv.progress), "reading", queries.ids.size(), stderr);
-  const size_t batch =
-      BatchRows(options.contributions ? kMaxBatchWithContributions : kMaxBatch, queries.keys.columns);
-  for (size_t first = 0; first < queries.ids.size(); first += batch) {
-    const size_t count = std::min(batch, queries.ids.size() - first);
-    v1::ReadRequest request;
-    request.set_name(context->MemoryName(options.memory));
-    *request.mutable_queries() = client::Pack(queries.keys, first, count);
-    request.set_with_contributions(options.contributions);
-    progress.Show(first);
-    EXPUNGE_ASSIGN_OR_RETURN(v1::ReadResponse response, context->Client().Read(request));
-    EXPUNGE_ASSIGN_OR_RETURN(const client::Matrix outputs, client::Unpack(response.outputs()));
-    if (outputs.rows != count || static_cast<size_t>(response.readouts_size()) != count) {
-      return absl::InternalError("the service answered another number of queries than were asked");
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const auto row = outputs.Row(i);
-      answers.push_back({{row.begin(), row.end()},
-                         std::move(*response.mutable_readouts(static_cast<int>(i))),
-                         response.state()});
-    }
+  const Batches batches(*context, options, queries);
+  EXPUNGE_RETURN_IF_ERROR(options.stream ? CallOnce(context, batches, &progress, &answers)
+                                         : CallEach(context, batches, &progress, &answers));
+  if (answers.size() != queries.ids.size()) {
+    return absl::InternalError("the service answered another number of queries than were asked");
   }
   progress.Show(queries.ids.size());
   return answers;
@@ -119,6 +193,8 @@ Json AnswerJson(const std::string& id, const Answer& answer, bool contributions)
   for (const double element : answer.output) json["output"].push_back(NumberJson(element));
   json["decision_value"] = NumberJson(answer.readout.decision_value());
   json["error_bound"] = NumberJson(answer.readout.error_bound());
+  json["precision"] = answer.precision;
+  json["backend"] = answer.backend;
   json["state"] = StateJson(answer.state);
   if (!contributions) return json;
   json["contributions"] = Json::array();
@@ -154,6 +230,14 @@ std::string AnswersText(const Queries& queries, const std::vector<Answer>& answe
   return absl::StrCat(FormatTable(header, rows), details);
 }
 
+// "certified on the cpu"; in a row, if they differ.
+std::string ComputedText(const std::vector<Answer>& answers) {
+  std::set<std::string> ways;
+  for (const Answer& answer : answers)
+    ways.insert(absl::StrCat(answer.precision, " on the ", answer.backend));
+  return absl::StrJoin(ways, ", ");
+}
+
 absl::Status Read(Context* context, const ReadOptions& options) {
   std::optional<Standardization> numbers;
   ReadOptions complete = options;
@@ -173,8 +257,9 @@ absl::Status Read(Context* context, const ReadOptions& options) {
   for (size_t i = 0; i < answers.size(); ++i) {
     json["readouts"].push_back(AnswerJson(queries.ids[i], answers[i], options.contributions));
   }
-  context->Print(json, absl::StrCat(AnswersText(queries, answers, labels, options.contributions), "\nfrom ",
-                                    StateText(answers.back().state), "\n"));
+  context->Print(json,
+                 absl::StrCat(AnswersText(queries, answers, labels, options.contributions), "\nfrom ",
+                              StateText(answers.back().state), "\ncomputed ", ComputedText(answers), "\n"));
   return absl::OkStatus();
 }
 
@@ -193,13 +278,23 @@ void AddReadCommand(CLI::App* app, Context* context) {
                       "columns and the outputs");
   command->add_flag("--contributions", options->contributions,
                     "Also show which tokens an answer came from, and their weights");
+  command
+      ->add_option(
+          "--precision", options->precision,
+          "How exactly: certified has the same bits everywhere; the others are faster. The answer may "
+          "be more exact, and says so; its error bound holds in any case")
+      ->check(CLI::IsMember({"certified", "float64", "float32", "bfloat16"}))
+      ->capture_default_str();
+  command->add_flag("--stream", options->stream,
+                    "Send the queries in one stream, many on their way at once: faster for many of them");
   command->footer(
       "A decision value below 0 means: outside the description of the data; the lower, the more unusual.\n\n"
       "Examples:\n"
       "  expunge read cancer --csv patients.csv --only-ids held-out.txt --id-column token --standardization "
       "std.json\n"
       "  expunge read small --query 1,2,3 --query -1,0,0.5 --contributions\n"
-      "  expunge read small --query 1,2,3 --output json");
+      "  expunge read small --query 1,2,3 --output json\n"
+      "  expunge read cancer --csv patients.csv --id-column token --precision float32 --stream");
   command->callback([=] { context->action = [=] { return Read(context, *options); }; });
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -181,6 +182,16 @@ std::string ClassName(v1::TokenClass token_class) {
 std::string KindName(v1::CertificateKind kind) {
   const std::string name = v1::CertificateKind_Name(kind);
   return std::string(absl::StripPrefix(name, "CERTIFICATE_KIND_"));
+}
+
+std::string PrecisionName(v1::ReadoutPrecision precision) {
+  const std::string name = v1::ReadoutPrecision_Name(precision);
+  return absl::AsciiStrToLower(absl::StripPrefix(name, "READOUT_PRECISION_"));
+}
+
+std::string BackendName(v1::ReadoutBackend backend) {
+  const std::string name = v1::ReadoutBackend_Name(backend);
+  return absl::AsciiStrToLower(absl::StripPrefix(name, "READOUT_BACKEND_"));
 }
 
 std::string TimeText(const google::protobuf::Timestamp& time) {

@@ -38,6 +38,10 @@ namespace expunge::cli {
 [[nodiscard]] std::string ClassName(v1::TokenClass token_class);
 // "DELETION", ...
 [[nodiscard]] std::string KindName(v1::CertificateKind kind);
+// "certified", "float64", "float32", "bfloat16".
+[[nodiscard]] std::string PrecisionName(v1::ReadoutPrecision precision);
+// "cpu", "cuda".
+[[nodiscard]] std::string BackendName(v1::ReadoutBackend backend);
 // RFC 3339 in UTC.
 [[nodiscard]] std::string TimeText(const google::protobuf::Timestamp& time);
 // "1m30.5s", to the millisecond.

@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -63,6 +65,44 @@ absl::Status CallStream(absl::Duration timeout, Stub* stub,
   }
   static_cast<void>(reader->Finish());  // cancelled by us
   return go_on.status();
+}
+
+// One call with requests and answers in a row: `next` gives the requests, until there are no more, in a
+// thread of its own, and each answer is given to `take` as with CallStream, which ends the call. Nothing is
+// sent after a request that CheckText refuses; what was sent before is answered first. `timeout`: for the
+// whole stream. Returns: the errors of Client (client.h).
+template <typename Stub, typename Request, typename Response>
+absl::Status CallBothWays(
+    absl::Duration timeout, Stub* stub,
+    std::unique_ptr<grpc::ClientReaderWriter<Request, Response>> (Stub::*method)(grpc::ClientContext*),
+    const std::function<std::optional<Request>()>& next,
+    const std::function<absl::StatusOr<bool>(Response)>& take) {
+  grpc::ClientContext context;
+  if (timeout != absl::InfiniteDuration()) context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  const auto both = std::invoke(method, stub, &context);
+  absl::Status text;
+  std::thread sender([&] {
+    for (std::optional<Request> request = next(); request.has_value(); request = next()) {
+      text = CheckText(*request);
+      if (!text.ok() || !both->Write(*request)) break;
+    }
+    both->WritesDone();
+  });
+  absl::StatusOr<bool> go_on = true;
+  Response response;
+  while (go_on.ok() && *go_on && both->Read(&response)) {
+    go_on = take(std::move(response));
+    response.Clear();
+  }
+  const bool to_the_end = go_on.ok() && *go_on;
+  if (!to_the_end) context.TryCancel();
+  sender.join();
+  while (!to_the_end && both->Read(&response)) {
+  }
+  const absl::Status end = FromGrpc(both->Finish());
+  if (!to_the_end) return go_on.status();  // the end is a cancellation by us
+  EXPUNGE_RETURN_IF_ERROR(end);
+  return text;
 }
 
 }  // namespace expunge::client

@@ -146,4 +146,19 @@ absl::Status Client::ExportAudit(const v1::ExportAuditRequest& request, absl::Du
   return CallStream(patience, unlearning_.get(), &v1::UnlearningService::Stub::ExportAudit, request, take);
 }
 
+absl::Status Client::StreamRead(
+    absl::Duration patience, const std::function<std::optional<v1::ReadRequest>()>& next,
+    const std::function<absl::StatusOr<bool>(absl::StatusOr<v1::ReadResponse>)>& take) {
+  uint64_t index = 0;
+  const std::function<absl::StatusOr<bool>(v1::StreamReadResponse)> take_one =
+      [&](v1::StreamReadResponse answer) -> absl::StatusOr<bool> {
+    if (answer.index() != index++) return absl::InternalError("the service answers in another order");
+    if (answer.has_response()) return take(std::move(*answer.mutable_response()));
+    const absl::Status error = FromRich(answer.error());
+    if (error.ok()) return absl::InternalError("the service gave an empty answer");
+    return take(error);
+  };
+  return CallBothWays(patience, memories_.get(), &v1::MemoryService::Stub::StreamRead, next, take_one);
+}
+
 }  // namespace expunge::client

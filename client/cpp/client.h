@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,14 @@ class Client {
       const std::function<absl::StatusOr<bool>(v1::WatchCertificatesResponse)>& take);
   absl::Status ExportAudit(const v1::ExportAuditRequest& request, absl::Duration patience,
                            const std::function<absl::StatusOr<bool>(v1::ExportAuditResponse)>& take);
+
+  // Reads in a row, many on their way at once. `next` gives the requests, until there are no more; it is
+  // called by another thread. Every answer or error is given to `take`, in the order of the requests, which
+  // ends the stream as above. `patience`: for the whole stream. Returns also: Internal if the service answers
+  // in another order.
+  absl::Status StreamRead(absl::Duration patience,
+                          const std::function<std::optional<v1::ReadRequest>()>& next,
+                          const std::function<absl::StatusOr<bool>(absl::StatusOr<v1::ReadResponse>)>& take);
 
   // Follow the pages to the end, each page under its own deadline; `request` names page size and filters.
   // Returns also: Internal if the service repeats a page token.
