@@ -39,6 +39,11 @@ void DeviceLog::OnLaunch(std::function<void()> hook) {
   on_launch_ = std::move(hook);
 }
 
+void DeviceLog::AfterLaunch(std::function<void(const Group*)> hook) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  after_launch_ = std::move(hook);
+}
+
 uint64_t DeviceLog::calls() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return all_calls_;
@@ -206,9 +211,11 @@ DeviceStatus HostDevice::Launch(Stream stream, const LaunchShape& shape, const G
   CheckRange(log_->memory_, tiles, tile_count * sizeof(Tile), "tiles");
   return Enqueue(stream, [=, this] {
     std::function<void()> hook;
+    std::function<void(const Group*)> after;
     {
       const std::lock_guard<std::mutex> lock(log_->mutex_);
       hook = log_->on_launch_;
+      after = log_->after_launch_;
     }
     if (hook) hook();
     for (uint32_t t = 0; t < tile_count; ++t) {
@@ -217,6 +224,7 @@ DeviceStatus HostDevice::Launch(Stream stream, const LaunchShape& shape, const G
       CheckRange(log_->memory_, group.outputs, group.rows * group.value_dimension, "outputs");
     }
     if (!EmulateLaunch(shape, groups, tiles, tile_count, Schedule{})) Violation("a kernel that never ends");
+    if (after) after(groups);
   });
 }
 

@@ -27,6 +27,8 @@ class DeviceLog {
   void FailAt(uint64_t n, DeviceError error, Call only);
   // Runs when a launch is carried out.
   void OnLaunch(std::function<void()> hook);
+  // Runs when the kernel of a launch has written its results, and may spoil them.
+  void AfterLaunch(std::function<void(const Group* groups)> hook);
 
   [[nodiscard]] uint64_t calls() const;
   [[nodiscard]] uint64_t calls(Call call) const;
@@ -46,6 +48,7 @@ class DeviceLog {
   Call fail_call_ = Call::kAllocate;
   bool lost_ = false;
   std::function<void()> on_launch_;
+  std::function<void(const Group*)> after_launch_;
   std::map<char*, size_t> memory_;
   std::map<char*, size_t> staging_;
   std::map<char*, size_t> written_;  // of each block, how far anything was copied into or out of it
