@@ -87,11 +87,9 @@ void ReadoutCombiner::ReadSmall(Waiting* own) {
   WakeFirst();  // the group may be full now
   while (!own->done) {
     const auto now = std::chrono::steady_clock::now();
-    if (first_ != own) {
-      own->changed.wait(lock);
-    } else if (MayLead(now)) {
-      break;
-    } else if (now < own->patient_until) {
+    const bool first = first_ == own;
+    if (first && MayLead(now)) break;
+    if (first && now < own->patient_until) {
       own->changed.wait_until(lock, own->patient_until);
     } else {
       own->changed.wait(lock);

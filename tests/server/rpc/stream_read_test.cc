@@ -271,15 +271,20 @@ TEST_F(StreamReadTest, TheEndOfTheServerEndsStreamsInTheirMidst) {
   }
 }
 
-// A client that sends and does not read: the server soon takes no more, and others do not notice.
+// Clients that send and do not read, more of them than there are threads: the server soon takes no more of
+// theirs, and others do not notice.
 TEST_F(StreamReadTest, WhoReadsNoAnswersIsNotListenedTo) {
-  constexpr int kMany = 4000;  // of 20 KB, and answers of 20 KB: far beyond all windows
-  const auto reading = Start();
+  constexpr int kMany = 4000;  // of 16 KB, and answers of more: far beyond all windows
+  std::vector<std::unique_ptr<Reading>> readings;
+  std::vector<std::thread> senders;
   std::atomic<int> sent = 0;
-  std::thread sender([&] {
-    const v1::ReadRequest request = RequestOf(0, 1000);
-    while (sent < kMany && reading->stream->Write(request)) ++sent;
-  });
+  for (uint32_t i = 0; i <= options_.worker_threads; ++i) {
+    readings.push_back(Start());
+    senders.emplace_back([&sent, stream = readings.back()->stream.get()] {
+      const v1::ReadRequest request = RequestOf(0, 1000);
+      for (int own = 0; own < kMany && stream->Write(request); ++own) ++sent;
+    });
+  }
   int before = -1;
   for (int i = 0; i < 100 && before != sent; ++i) {
     before = sent;
@@ -290,14 +295,15 @@ TEST_F(StreamReadTest, WhoReadsNoAnswersIsNotListenedTo) {
   EXPECT_LT(sent, kMany);
   EXPECT_EQ(SendAll({RequestOf(1), RequestOf(2)}).size(), 2U);
   EXPECT_EQ(ReadAlone(RequestOf(1)).readouts_size(), 1);
-  // It takes up again where it stopped.
-  for (uint64_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(reading->stream->Read(&reading->answer));
-    EXPECT_EQ(reading->answer.index(), i);
+  for (const auto& reading : readings) {  // it takes up again where it stopped
+    for (uint64_t i = 0; i < 100; ++i) {
+      ASSERT_TRUE(reading->stream->Read(&reading->answer));
+      EXPECT_EQ(reading->answer.index(), i);
+    }
+    reading->context.TryCancel();
+    EXPECT_EQ(ReadToEnd(reading.get()), "CANCELLED");
   }
-  reading->context.TryCancel();
-  EXPECT_EQ(ReadToEnd(reading.get()), "CANCELLED");
-  sender.join();
+  for (std::thread& sender : senders) sender.join();
 }
 
 TEST_F(StreamReadTest, AReaderThatDoesNotReadDelaysTheEndByNoMoreThanTheDrain) {
