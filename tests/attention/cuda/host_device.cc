@@ -80,6 +80,17 @@ HostDevice::HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes) : lo
   facts_.shared_bytes_per_block = size_t{163} << 10;
 }
 
+HostDevice::~HostDevice() {
+  const std::lock_guard<std::mutex> lock(log_->mutex_);
+  if (!log_->lost_) return;
+  for (auto* blocks : {&log_->memory_, &log_->staging_}) {
+    for (const auto& block : *blocks) std::free(block.first);
+    blocks->clear();
+  }
+  for (void* stream : log_->streams_) delete static_cast<Work*>(stream);
+  log_->streams_.clear();
+}
+
 DeviceStatus HostDevice::Enter(Call call, const char* what) {
   const std::lock_guard<std::mutex> lock(log_->mutex_);
   ++log_->calls_[call];

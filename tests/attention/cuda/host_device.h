@@ -60,6 +60,10 @@ class HostDevice final : public Device {
  public:
   // `memory_bytes`: allocations beyond it fail.
   HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes);
+  // Whatever was left on a lost device goes with it.
+  ~HostDevice() override;
+  HostDevice(const HostDevice&) = delete;
+  HostDevice& operator=(const HostDevice&) = delete;
 
   [[nodiscard]] const DeviceFacts& facts() const override { return facts_; }
   [[nodiscard]] Kernel BestBfloat16() const override { return Kernel::kBfloat16; }
