@@ -13,7 +13,7 @@ namespace {
 
 using cpu::Work;
 
-// With fewer flops than these, waking other threads costs more than they save.
+// With fewer flops than these, which take some forty microseconds, others would come too late to help.
 constexpr double kSharedFlops = 2e6;
 
 struct Piece {
@@ -28,11 +28,21 @@ double FlopsOf(const Work& work) {
          (support.key_dimension() + support.value_dimension());
 }
 
-std::vector<Piece> PiecesOf(absl::Span<const Work> works) {
+// Rows that one thread reads together: tiles of them, and fewer where all threads would not find work.
+size_t RowsOfPiece(size_t queries, size_t threads) {
+  constexpr size_t kTile = 8;
+  constexpr size_t kPiecesOfThread = 4;  // so that all end at about the same time
+  return (queries / (kPiecesOfThread * threads) / kTile + 1) * kTile;
+}
+
+std::vector<Piece> PiecesOf(absl::Span<const Work> works, size_t threads) {
+  size_t all_queries = 0;
+  for (const Work& work : works) all_queries += cpu::QueriesOf(*work.task);
+  const size_t rows = threads > 1 ? RowsOfPiece(all_queries, threads) : all_queries;
   std::vector<Piece> pieces;
   for (const Work& work : works) {
     const size_t queries = cpu::QueriesOf(*work.task);
-    const size_t at_once = cpu::RowsAtOnce(work);
+    const size_t at_once = std::min(rows, cpu::RowsAtOnce(work));
     for (size_t first = 0; first < queries; first += at_once) {
       pieces.push_back({&work, first, std::min(at_once, queries - first)});
     }
@@ -57,9 +67,10 @@ void ReadAll(absl::Span<const Work> works, cpu::ThreadTeam* team) {
     cpu::PrepareAnswer(work);
     flops += FlopsOf(work);
   }
-  const std::vector<Piece> pieces = PiecesOf(works);
+  const bool shared = team != nullptr && flops >= kSharedFlops;
+  const std::vector<Piece> pieces = PiecesOf(works, shared ? team->threads() : 1);
   const auto read = [&](size_t i) { cpu::ReadRows(*pieces[i].work, pieces[i].first, pieces[i].rows); };
-  if (team != nullptr && flops >= kSharedFlops) {
+  if (shared) {
     team->ForEach(pieces.size(), read);
   } else {
     for (size_t i = 0; i < pieces.size(); ++i) read(i);

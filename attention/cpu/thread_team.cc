@@ -2,12 +2,34 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "hwy/cache_control.h"
 
 namespace expunge::attention::cpu {
 namespace {
+
+// Waking a thread takes about as long: one that has just worked looks around for more before it sleeps.
+constexpr std::chrono::microseconds kPatience(60);
+
+// True as soon as `condition` is; false if it has not become so for a while.
+template <typename Condition>
+bool WaitAwake(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (condition()) return true;
+      hwy::Pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
 
 // One call. Helpers that come late find nothing left, and do not touch `piece`.
 class Job {
@@ -21,7 +43,9 @@ class Job {
     }
   }
 
+  // Others are at their last pieces.
   void Wait() {
+    if (WaitAwake([this] { return ended_.load() == count_; })) return;
     for (size_t ended = ended_.load(); ended != count_; ended = ended_.load()) ended_.wait(ended);
   }
 
@@ -34,15 +58,43 @@ class Job {
 
 }  // namespace
 
-struct ThreadTeam::Pool {
-  explicit Pool(size_t helpers) : threads(helpers) {}
-  ~Pool() { threads.join(); }
-  boost::asio::thread_pool threads;
+class ThreadTeam::Helpers {
+ public:
+  explicit Helpers(size_t count) : guard_(context_.get_executor()) {
+    for (size_t i = 0; i < count; ++i) threads_.emplace_back([this] { Help(); });
+  }
+
+  ~Helpers() {
+    guard_.reset();
+    context_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void Call(const std::shared_ptr<Job>& job) {
+    calls_.fetch_add(1);
+    boost::asio::post(context_, [this, job] {
+      calls_.fetch_sub(1);
+      job->Work();
+    });
+  }
+
+ private:
+  void Help() {
+    while (context_.run_one() > 0) {
+      // Another helper may be quicker; nothing is run once the context has stopped.
+      while (WaitAwake([this] { return calls_.load() > 0; }) && context_.poll_one() > 0) continue;
+    }
+  }
+
+  boost::asio::io_context context_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
+  std::atomic<size_t> calls_ = 0;  // that nobody has answered
+  std::vector<std::thread> threads_;
 };
 
 ThreadTeam::ThreadTeam(size_t threads)
     : threads_(threads > 0 ? threads : std::max<size_t>(1, std::thread::hardware_concurrency())) {
-  if (threads_ > 1) pool_ = std::make_unique<Pool>(threads_ - 1);
+  if (threads_ > 1) helpers_ = std::make_unique<Helpers>(threads_ - 1);
 }
 
 ThreadTeam::~ThreadTeam() = default;
@@ -54,7 +106,7 @@ void ThreadTeam::ForEach(size_t count, absl::FunctionRef<void(size_t)> piece) {
     return;
   }
   const auto job = std::make_shared<Job>(count, piece);
-  for (size_t i = 0; i < helpers; ++i) boost::asio::post(pool_->threads, [job] { job->Work(); });
+  for (size_t i = 0; i < helpers; ++i) helpers_->Call(job);
   job->Work();
   job->Wait();
 }

@@ -25,9 +25,9 @@ class ThreadTeam {
   void ForEach(size_t count, absl::FunctionRef<void(size_t)> piece);
 
  private:
-  struct Pool;
+  class Helpers;
   const size_t threads_;
-  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Helpers> helpers_;
 };
 
 }  // namespace expunge::attention::cpu

@@ -17,14 +17,18 @@ else
   echo "DIFFERENT: without wide vectors"
   failed=1
 fi
-for unit in $("$program" --units); do
-  if [[ $("$program" "--unit=$unit") == "$expected" ]]; then
-    echo "equal: readouts by $unit"
-  else
-    echo "DIFFERENT: readouts by $unit"
-    failed=1
-  fi
-done
+compare_units() {  # compare_units PROGRAM WHAT: readouts by each vector unit
+  local unit
+  for unit in $("$1" --units); do
+    if [[ $("$1" "--unit=$unit") == "$expected" ]]; then
+      echo "equal: $2, readouts by $unit"
+    else
+      echo "DIFFERENT: $2, readouts by $unit"
+      failed=1
+    fi
+  done
+}
+compare_units "$program" "present build"
 compare() {  # compare NAME CXX FLAGS
   local built actual
   built=$(scripts/build_variant.sh "$1" "$2" "$3" exactness_bits 2> "/tmp/exactness_$1.$$.log" | tail -n 1) || {
@@ -42,6 +46,7 @@ compare() {  # compare NAME CXX FLAGS
     diff <(echo "$expected") <(echo "$actual") || true
     failed=1
   fi
+  compare_units "$built" "$2 $3"
 }
 
 compare gcc-O0 g++ "-O0"

@@ -1,5 +1,5 @@
-// Prints a digest of canonical states and readouts over many small memories, solved from nothing and kept
-// under change: two lines for each kind of data.
+// Prints digests of canonical states and readouts over many small memories, solved from nothing and kept
+// under change, and of readouts of larger ones: three lines for each kind of data.
 //
 // Usage: exactness_bits [--plain | --units | --unit=NAME]
 //   --plain      the solver without wide vectors
@@ -24,6 +24,15 @@
 namespace expunge::testing {
 namespace {
 
+void AppendReadout(const attention::SupportSet& support, const std::vector<double>& query,
+                   std::string* bytes) {
+  const attention::CertifiedReadout result = attention::ReadCertified(support, query, true);
+  for (const double x : result.output) AppendDouble(x, bytes);
+  AppendDouble(result.decision_value, bytes);
+  AppendDouble(result.error_bound, bytes);
+  for (const auto& contribution : result.contributions) AppendDouble(contribution.weight, bytes);
+}
+
 // Appends fingerprint and readouts of one memory.
 void AppendState(const solver::Config& config, const solver::TokenList& tokens, std::string* bytes) {
   auto solution = solver::SolveFromNothing(config, tokens);
@@ -35,11 +44,7 @@ void AppendState(const solver::Config& config, const solver::TokenList& tokens, 
   bytes->append(AsView(solver::Fingerprint(state)).data(), 32);
   const attention::SupportSet support(state);
   for (const auto& token : MakeTokens(DataKind::kGaussian, 3, config.key_dimension, 1, 99)) {
-    const attention::CertifiedReadout result = attention::ReadCertified(support, token->key, true);
-    for (const double x : result.output) AppendDouble(x, bytes);
-    AppendDouble(result.decision_value, bytes);
-    AppendDouble(result.error_bound, bytes);
-    for (const auto& contribution : result.contributions) AppendDouble(contribution.weight, bytes);
+    AppendReadout(support, token->key, bytes);
   }
 }
 
@@ -83,6 +88,25 @@ std::string Changed(DataKind kind) {
   return bytes;
 }
 
+// Readouts do not depend on how weights came to be: here they are numbers without a meaning.
+std::string Read(DataKind kind) {
+  std::string bytes;
+  for (const size_t m : {1, 15, 16, 33, 300}) {
+    for (const size_t d : {1, 5, 64, 67}) {
+      const size_t dv = 70 - d;
+      const solver::TokenList tokens = MakeTokens(kind, m, d, dv, m);
+      std::vector<attention::WeightedToken> support;
+      for (const auto& token : tokens) {
+        const auto i = static_cast<uint32_t>(support.size());
+        support.push_back({token.get(), i, 1.0 / (3 + i * i % 101)});
+      }
+      const attention::SupportSet set(MakeConfig(d, dv, kBoxes[0]), support, 0.5, 0x1p-53);
+      for (const auto& query : MakeTokens(kind, 5, d, 1, 98)) AppendReadout(set, query->key, &bytes);
+    }
+  }
+  return bytes;
+}
+
 // Whether there is such a unit.
 bool UseUnit(const std::string& name) {
   for (const int64_t unit : hwy::SupportedAndGeneratedTargets()) {
@@ -97,6 +121,7 @@ void PrintDigests() {
   for (const DataKind kind : kAllDataKinds) {
     std::printf("%-16s solved  %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Solved(kind)))).c_str());
     std::printf("%-16s changed %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Changed(kind)))).c_str());
+    std::printf("%-16s read    %s\n", Name(kind).c_str(), ToHex(AsView(Sha256(Read(kind)))).c_str());
   }
 }
 
