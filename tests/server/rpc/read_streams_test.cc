@@ -298,7 +298,6 @@ TEST_F(ReadStreamsTest, WhoCancelsIsForgottenWhateverIsAtWork) {
   EXPECT_EQ(Describe(reading->stream->Finish()), "CANCELLED");
   OpenDoor();
   EXPECT_EQ(GetReason(Ends(1).front()), Reason::kCancelled);
-  EXPECT_EQ(Groups(1).size(), 1U);
 }
 
 TEST_F(ReadStreamsTest, TheEndOfTheServerLetsWhatIsAtWorkBeAnswered) {
@@ -314,7 +313,9 @@ TEST_F(ReadStreamsTest, TheEndOfTheServerLetsWhatIsAtWorkBeAnswered) {
   OpenDoor();
   Take(reading.get(), 0, 1);
   EXPECT_FALSE(reading->stream->Read(&reading->answer));
-  EXPECT_EQ(Describe(reading->stream->Finish()), "UNAVAILABLE SHUTTING_DOWN");
+  // The details are lost if the connection, on which the client may still send, is reset before they are
+  // read.
+  EXPECT_EQ(reading->stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   stopper.join();
   EXPECT_EQ(Asked(), 1U);
   EXPECT_EQ(GetReason(Ends(1).front()), Reason::kShuttingDown);

@@ -101,6 +101,12 @@ class StreamReadTest : public ServerTest {
     return response;
   }
 
+  // Details are lost if the connection, on which the client may still send, is reset before they are read.
+  void ExpectShutDown(const std::string& end) {
+    EXPECT_TRUE(end == "UNAVAILABLE SHUTTING_DOWN" || end == "UNAVAILABLE") << end;
+    EXPECT_NE(LogText().find("\"reason\":\"SHUTTING_DOWN\""), std::string::npos);
+  }
+
   std::string LogText() { return test_support::ReadWholeFile(directory_ / "log"); }
 };
 
@@ -247,7 +253,7 @@ TEST_F(StreamReadTest, TheEndOfTheServerEndsStreamsThatWait) {
   const auto start = system_clock::now();
   StopServer();
   EXPECT_LT(system_clock::now() - start, seconds(8)) << "before the time to drain was over";
-  EXPECT_EQ(ReadToEnd(reading.get()), "UNAVAILABLE SHUTTING_DOWN");
+  ExpectShutDown(ReadToEnd(reading.get()));
 }
 
 TEST_F(StreamReadTest, TheEndOfTheServerEndsStreamsInTheirMidst) {
@@ -262,9 +268,10 @@ TEST_F(StreamReadTest, TheEndOfTheServerEndsStreamsInTheirMidst) {
     answers.push_back(reading->answer);
   }
   std::thread stopper([this] { StopServer(); });
-  EXPECT_EQ(ReadToEnd(reading.get(), &answers), "UNAVAILABLE SHUTTING_DOWN");
+  const std::string end = ReadToEnd(reading.get(), &answers);
   sender.join();
   stopper.join();
+  ExpectShutDown(end);
   for (size_t i = 0; i < answers.size(); ++i) {
     EXPECT_EQ(answers[i].index(), i);
     EXPECT_EQ(DescribeAnswer(answers[i]), "OK");
@@ -274,7 +281,7 @@ TEST_F(StreamReadTest, TheEndOfTheServerEndsStreamsInTheirMidst) {
 // Clients that send and do not read, more of them than there are threads: the server soon takes no more of
 // theirs, and others do not notice.
 TEST_F(StreamReadTest, WhoReadsNoAnswersIsNotListenedTo) {
-  constexpr int kMany = 4000;  // of 16 KB, and answers of more: far beyond all windows
+  constexpr int kMany = 10'000;  // of 16 KB each, and answers of more: far beyond all windows
   std::vector<std::unique_ptr<Reading>> readings;
   std::vector<std::thread> senders;
   std::atomic<int> sent = 0;
@@ -292,7 +299,7 @@ TEST_F(StreamReadTest, WhoReadsNoAnswersIsNotListenedTo) {
   }
   EXPECT_EQ(sent, before);
   EXPECT_GT(sent, 0);
-  EXPECT_LT(sent, kMany);
+  EXPECT_LT(sent, kMany * static_cast<int>(readings.size()));
   EXPECT_EQ(SendAll({RequestOf(1), RequestOf(2)}).size(), 2U);
   EXPECT_EQ(ReadAlone(RequestOf(1)).readouts_size(), 1);
   for (const auto& reading : readings) {  // it takes up again where it stopped
