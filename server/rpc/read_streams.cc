@@ -1,8 +1,6 @@
 #include "server/rpc/read_streams.h"
 
-#include <algorithm>
 #include <deque>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -25,23 +23,23 @@ uint64_t BytesOf(absl::Span<const grpc::ByteBuffer> messages) {
   return bytes;
 }
 
-// Messages in a row, and their bytes.
+// Messages in a row, and their bytes. A copy of a message shares its bytes.
 class Messages {
  public:
   [[nodiscard]] bool empty() const { return messages_.empty(); }
   [[nodiscard]] size_t size() const { return messages_.size(); }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
-  void Push(grpc::ByteBuffer message) {
+  void Push(const grpc::ByteBuffer& message) {
     bytes_ += message.Length();
-    messages_.push_back(std::move(message));
+    messages_.push_back(message);
   }
-  void PushFront(grpc::ByteBuffer message) {
+  void PushFront(const grpc::ByteBuffer& message) {
     bytes_ += message.Length();
-    messages_.push_front(std::move(message));
+    messages_.push_front(message);
   }
   grpc::ByteBuffer Pop() {
-    grpc::ByteBuffer message = std::move(messages_.front());
+    const grpc::ByteBuffer message = messages_.front();
     messages_.pop_front();
     bytes_ -= message.Length();
     return message;
@@ -88,7 +86,8 @@ class ReadStreams::Call final : public Reactor, public std::enable_shared_from_t
       const std::lock_guard lock(mutex_);
       reading_ = false;
       if (!ok) half_closed_ = true;
-      if (ok && end_.ok()) waiting_.Push(std::exchange(incoming_, {}));
+      if (ok && end_.ok()) waiting_.Push(incoming_);
+      incoming_.Clear();
     }
     GoOn();
   }
@@ -210,25 +209,25 @@ class ReadStreams::Call final : public Reactor, public std::enable_shared_from_t
         MakeError(Reason::kOverloaded, "", "too many requests wait; try again in a moment");
     std::vector<grpc::ByteBuffer> refused;
     for (size_t i = 0; i < shared->size(); ++i) refused.push_back(call_.refuse(next_ + i, overloaded));
-    Answered(*shared, std::move(refused));
+    Answered(*shared, refused);
   }
 
   void Work(const std::vector<grpc::ByteBuffer>& group) {
     std::vector<grpc::ByteBuffer> answers;
     if (!call_.context->IsCancelled()) answers = call_.answer(next_, group);
-    Answered(group, std::move(answers));
+    Answered(group, answers);
   }
 
   // What was not answered comes first in the next group.
-  void Answered(const std::vector<grpc::ByteBuffer>& group, std::vector<grpc::ByteBuffer> answers) {
+  void Answered(const std::vector<grpc::ByteBuffer>& group, const std::vector<grpc::ByteBuffer>& answers) {
     {
       const std::lock_guard lock(mutex_);
       working_ = false;
       at_work_ = 0;
       next_ += answers.size();
       for (size_t i = group.size(); i > answers.size() && end_.ok(); --i) waiting_.PushFront(group[i - 1]);
-      for (grpc::ByteBuffer& answer : answers) {
-        if (!gone_) answers_.Push(std::move(answer));
+      for (const grpc::ByteBuffer& answer : answers) {
+        if (!gone_) answers_.Push(answer);
       }
     }
     GoOn();
