@@ -209,7 +209,8 @@ grpc::ByteBuffer Dispatcher::EncodeRead(const Call& call, uint64_t index,
                                         absl::StatusOr<v1::ReadResponse> answer) {
   v1::StreamReadResponse response;
   response.set_index(index);
-  if (answer.ok()) {
+  const bool answered = answer.ok();
+  if (answered) {
     *response.mutable_response() = *std::move(answer);
   } else {
     WriteLog(call, answer.status());
@@ -217,7 +218,7 @@ grpc::ByteBuffer Dispatcher::EncodeRead(const Call& call, uint64_t index,
   }
   grpc::ByteBuffer bytes;
   const absl::Status encoded = RunCatching([&] { return Encode(response, &bytes); });
-  if (encoded.ok() || !answer.ok()) return bytes;
+  if (encoded.ok() || !answered) return bytes;
   return EncodeRead(call, index, encoded);
 }
 
