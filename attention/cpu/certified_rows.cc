@@ -20,7 +20,7 @@ struct Quotient {
   const double* totals;  // of each row
 
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V sum, size_t row, size_t column) const {
+  HWY_INLINE V operator()(D d, V sum, size_t row, size_t /*column*/) const {
     return hn::Div(sum, hn::Set(d, totals[row]));
   }
 };

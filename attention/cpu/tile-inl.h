@@ -64,7 +64,7 @@ struct SquareStep {
 // What is stored of a sum: row and column are those of the product.
 struct AsItIs {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V sum, size_t row, size_t column) const {
+  HWY_INLINE V operator()(D /*d*/, V sum, size_t /*row*/, size_t /*column*/) const {
     return sum;
   }
 };
