@@ -13,8 +13,8 @@ namespace {
 
 using cpu::Work;
 
-// With fewer flops than these, which take some forty microseconds, others would come too late to help.
-constexpr double kSharedFlops = 2e6;
+// Of one thread, some twenty microseconds: who would have to do less comes too late to help.
+constexpr double kFlopsOfThread = 1e6;
 
 struct Piece {
   const Work* work;
@@ -26,6 +26,11 @@ double FlopsOf(const Work& work) {
   const SupportSet& support = *work.task->support;
   return 2.0 * static_cast<double>(cpu::QueriesOf(*work.task)) * static_cast<double>(support.size()) *
          (support.key_dimension() + support.value_dimension());
+}
+
+size_t ThreadsFor(double flops, size_t available) {
+  const double useful = std::min(flops / kFlopsOfThread, static_cast<double>(available));
+  return std::max<size_t>(1, static_cast<size_t>(useful));
 }
 
 // Rows that one thread reads together: tiles of them, and fewer where all threads would not find work.
@@ -67,11 +72,11 @@ void ReadAll(absl::Span<const Work> works, cpu::ThreadTeam* team) {
     cpu::PrepareAnswer(work);
     flops += FlopsOf(work);
   }
-  const bool shared = team != nullptr && flops >= kSharedFlops;
-  const std::vector<Piece> pieces = PiecesOf(works, shared ? team->threads() : 1);
+  const size_t threads = team == nullptr ? 1 : ThreadsFor(flops, team->threads());
+  const std::vector<Piece> pieces = PiecesOf(works, threads);
   const auto read = [&](size_t i) { cpu::ReadRows(*pieces[i].work, pieces[i].first, pieces[i].rows); };
-  if (shared) {
-    team->ForEach(pieces.size(), read);
+  if (threads > 1) {
+    team->ForEach(pieces.size(), threads, read);
   } else {
     for (size_t i = 0; i < pieces.size(); ++i) read(i);
   }

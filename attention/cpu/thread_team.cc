@@ -99,14 +99,14 @@ ThreadTeam::ThreadTeam(size_t threads)
 
 ThreadTeam::~ThreadTeam() = default;
 
-void ThreadTeam::ForEach(size_t count, absl::FunctionRef<void(size_t)> piece) {
-  const size_t helpers = std::min(threads_, count) - std::min<size_t>(count, 1);
-  if (helpers == 0) {
+void ThreadTeam::ForEach(size_t count, size_t threads, absl::FunctionRef<void(size_t)> piece) {
+  const size_t workers = std::min({threads, threads_, count});
+  if (workers <= 1) {
     for (size_t i = 0; i < count; ++i) piece(i);
     return;
   }
   const auto job = std::make_shared<Job>(count, piece);
-  for (size_t i = 0; i < helpers; ++i) helpers_->Call(job);
+  for (size_t i = 0; i + 1 < workers; ++i) helpers_->Call(job);
   job->Work();
   job->Wait();
 }

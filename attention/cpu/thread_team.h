@@ -12,7 +12,7 @@ namespace expunge::attention::cpu {
 // Threads: any number may call at once; the team's threads help whom they find.
 class ThreadTeam {
  public:
-  // `threads`: of one call, the caller included; 0: one a core.
+  // `threads`: of one call at most, the caller included; 0: one a core.
   explicit ThreadTeam(size_t threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -20,9 +20,10 @@ class ThreadTeam {
 
   [[nodiscard]] size_t threads() const { return threads_; }
 
-  // Calls piece(0), ..., piece(count - 1), each once, some of them at once; returns when all have ended. The
-  // caller works on them, too, so that a busy team delays nobody. REQUIRES: `piece` throws nothing.
-  void ForEach(size_t count, absl::FunctionRef<void(size_t)> piece);
+  // Calls piece(0), ..., piece(count - 1), each once, by at most `threads` threads at once; returns when all
+  // have ended. The caller works on them, too, so that a busy team delays nobody. REQUIRES: `piece` throws
+  // nothing.
+  void ForEach(size_t count, size_t threads, absl::FunctionRef<void(size_t)> piece);
 
  private:
   class Helpers;

@@ -13,7 +13,7 @@ namespace {
 // Calls for `count` pieces; returns how many of them were not done exactly once.
 size_t Mistakes(ThreadTeam* team, size_t count) {
   std::vector<std::atomic<int>> done(count);
-  team->ForEach(count, [&](size_t i) { done[i].fetch_add(1); });
+  team->ForEach(count, team->threads(), [&](size_t i) { done[i].fetch_add(1); });
   size_t mistakes = 0;
   for (const std::atomic<int>& times : done) mistakes += times == 1 ? 0 : 1;
   return mistakes;
@@ -49,13 +49,28 @@ TEST(ThreadTeamTest, ManyCallersShareOneTeam) {
   EXPECT_EQ(mistakes, 0U);
 }
 
+TEST(ThreadTeamTest, NoMoreThreadsWorkThanAreAllowed) {
+  ThreadTeam team(6);
+  for (const size_t allowed : {1, 2, 3}) {
+    std::atomic<size_t> working = 0;
+    std::atomic<size_t> most = 0;
+    team.ForEach(60, allowed, [&](size_t) {
+      const size_t now = working.fetch_add(1) + 1;
+      if (now > most) most = now;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      working.fetch_sub(1);
+    });
+    EXPECT_LE(most, allowed);
+  }
+}
+
 // A helper that sleeps is woken: the caller waits in its piece for another one to begin.
 TEST(ThreadTeamTest, PiecesRunAtTheSameTime) {
   ThreadTeam team(2);
   for (int repeat = 0; repeat < 3; ++repeat) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::atomic<int> begun = 0;
-    team.ForEach(2, [&](size_t) {
+    team.ForEach(2, 2, [&](size_t) {
       begun.fetch_add(1);
       while (begun.load() < 2) std::this_thread::yield();
     });
