@@ -36,7 +36,11 @@ class CudaDevice final : public Device {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   [[nodiscard]] const DeviceFacts& facts() const override { return facts_; }
-  [[nodiscard]] Kernel BestBfloat16() const override { return Kernel::kBfloat16; }
+  // The matrix instructions of 9.0 exist on no other device, newer ones included.
+  [[nodiscard]] Kernel BestBfloat16() const override {
+    return facts_.compute_major == 9 && facts_.compute_minor == 0 ? Kernel::kBfloat16Hopper
+                                                                  : Kernel::kBfloat16;
+  }
 
   DeviceStatus Allocate(size_t bytes, void** memory) override {
     EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");

@@ -10,7 +10,21 @@
 namespace expunge::attention::cuda {
 namespace {
 
-constexpr Precision kPrecisions[] = {Precision::kFloat64, Precision::kFloat32, Precision::kBfloat16};
+constexpr Kernel kKernels[] = {Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16,
+                               Kernel::kBfloat16Hopper};
+
+Precision PrecisionOf(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kFloat64:
+      return Precision::kFloat64;
+    case Kernel::kFloat32:
+      return Precision::kFloat32;
+    case Kernel::kBfloat16:
+    case Kernel::kBfloat16Hopper:
+      break;
+  }
+  return Precision::kBfloat16;
+}
 
 double Operations(const ReadoutTask& task) {
   const SupportSet& support = *task.support;
@@ -26,7 +40,7 @@ uint32_t PaddedKey(const SupportSet& support, Kernel kernel) {
 }  // namespace
 
 struct CudaEngine::Plan {
-  std::vector<size_t> device[3];  // by kPrecisions
+  std::vector<size_t> device[4];  // by kKernels
   std::vector<size_t> cpu;
 };
 
@@ -37,26 +51,22 @@ CudaEngine::CudaEngine(const CudaEngineOptions& options, std::unique_ptr<Device>
       device_(std::move(device)),
       resident_sets_(device_.get(), &health_, options.device_bytes) {}
 
-Kernel CudaEngine::KernelOf(Precision precision) const {
-  switch (precision) {
-    case Precision::kCertified:
-    case Precision::kFloat64:
-      return Kernel::kFloat64;
-    case Precision::kFloat32:
-      return Kernel::kFloat32;
-    case Precision::kBfloat16:
-      break;
-  }
-  return device_->BestBfloat16();
+// Of the wider tile, so that any tasks can share a launch.
+bool CudaEngine::Fits(const ReadoutTask& task, Kernel kernel) const {
+  return ShapeFor(kernel, PaddedKey(*task.support, kernel), 128, 1, device_->facts().shared_bytes_per_block)
+             .shared_bytes > 0;
+}
+
+Kernel CudaEngine::KernelOf(const ReadoutTask& task) const {
+  if (task.precision == Precision::kFloat64) return Kernel::kFloat64;
+  if (task.precision == Precision::kFloat32) return Kernel::kFloat32;
+  return Fits(task, device_->BestBfloat16()) ? device_->BestBfloat16() : Kernel::kBfloat16;
 }
 
 bool CudaEngine::Suits(const ReadoutTask& task) const {
   if (task.precision == Precision::kCertified || task.with_contributions || QueriesOf(task) == 0)
     return false;
-  const Kernel kernel = KernelOf(task.precision);
-  // Of the wider tile, so that any tasks can share a launch.
-  return ShapeFor(kernel, PaddedKey(*task.support, kernel), 128, device_->facts().shared_bytes_per_block)
-             .shared_bytes > 0;
+  return Fits(task, KernelOf(task));
 }
 
 CudaEngine::Plan CudaEngine::MakePlan(absl::Span<const ReadoutTask> tasks) const {
@@ -67,8 +77,8 @@ CudaEngine::Plan CudaEngine::MakePlan(absl::Span<const ReadoutTask> tasks) const
       plan.cpu.push_back(i);
       continue;
     }
-    const auto at = std::find(std::begin(kPrecisions), std::end(kPrecisions), tasks[i].precision);
-    plan.device[at - std::begin(kPrecisions)].push_back(i);
+    const auto* at = std::find(std::begin(kKernels), std::end(kKernels), KernelOf(tasks[i]));
+    plan.device[at - std::begin(kKernels)].push_back(i);
     operations += Operations(tasks[i]);
   }
   if (operations >= options_.least_operations) return plan;
@@ -81,28 +91,28 @@ CudaEngine::Plan CudaEngine::MakePlan(absl::Span<const ReadoutTask> tasks) const
 
 void CudaEngine::Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) {
   Plan plan = MakePlan(tasks);
-  for (size_t p = 0; p < std::size(kPrecisions); ++p) {
-    if (plan.device[p].empty()) continue;
-    const std::vector<size_t> left = ReadOnDevice(tasks, kPrecisions[p], plan.device[p], answers);
+  for (size_t k = 0; k < std::size(kKernels); ++k) {
+    if (plan.device[k].empty()) continue;
+    const std::vector<size_t> left = ReadOnDevice(tasks, kKernels[k], plan.device[k], answers);
     fallbacks_ += left.size();
     plan.cpu.insert(plan.cpu.end(), left.begin(), left.end());
   }
   ReadOnCpu(tasks, plan.cpu, answers);
 }
 
-std::vector<size_t> CudaEngine::ReadOnDevice(absl::Span<const ReadoutTask> tasks, Precision precision,
+std::vector<size_t> CudaEngine::ReadOnDevice(absl::Span<const ReadoutTask> tasks, Kernel kernel,
                                              const std::vector<size_t>& chosen,
                                              absl::Span<Readouts> answers) {
   if (health_.lost()) {
     resident_sets_.Forget();
     return chosen;
   }
-  const Kernel kernel = KernelOf(precision);
   std::vector<size_t> left;
   std::vector<size_t> taken;
   std::vector<DeviceTask> on_device;
   uint32_t largest_key = 0;
   uint32_t largest_value = 0;
+  size_t rows = 0;
   for (const size_t i : chosen) {
     std::shared_ptr<const ResidentSet> resident = resident_sets_.Get(tasks[i].support, kernel);
     if (resident == nullptr) {
@@ -111,14 +121,16 @@ std::vector<size_t> CudaEngine::ReadOnDevice(absl::Span<const ReadoutTask> tasks
     }
     largest_key = std::max(largest_key, resident->group().padded_key_dimension);
     largest_value = std::max(largest_value, resident->group().value_dimension);
+    rows = std::max(rows, QueriesOf(tasks[i]));
     taken.push_back(i);
     on_device.push_back({&tasks[i], &answers[i], std::move(resident)});
   }
   if (taken.empty()) return left;
   std::unique_ptr<Lane> lane = TakeLane();
+  const auto largest_rows = static_cast<uint32_t>(std::min(rows, size_t{1} << 20));
   const LaunchShape shape =
-      ShapeFor(kernel, largest_key, largest_value, device_->facts().shared_bytes_per_block);
-  const bool read = lane != nullptr && lane->Read(shape, precision, absl::MakeSpan(on_device));
+      ShapeFor(kernel, largest_key, largest_value, largest_rows, device_->facts().shared_bytes_per_block);
+  const bool read = lane != nullptr && lane->Read(shape, PrecisionOf(kernel), absl::MakeSpan(on_device));
   if (lane != nullptr) GiveBack(std::move(lane));
   for (size_t t = 0; t < taken.size(); ++t) {
     if (!read || on_device[t].too_far) left.push_back(taken[t]);

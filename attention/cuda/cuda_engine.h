@@ -47,14 +47,16 @@ class CudaEngine final : public ReadoutEngine {
   [[nodiscard]] EngineStatus Status() const override;
 
  private:
-  // Sets what the device is to do in each precision apart from what is for the CPU.
+  // Sets what the device is to do by each kernel apart from what is for the CPU.
   struct Plan;
   [[nodiscard]] Plan MakePlan(absl::Span<const ReadoutTask> tasks) const;
-  [[nodiscard]] Kernel KernelOf(Precision precision) const;
+  // REQUIRES: not kCertified.
+  [[nodiscard]] Kernel KernelOf(const ReadoutTask& task) const;
+  [[nodiscard]] bool Fits(const ReadoutTask& task, Kernel kernel) const;
   // Whether the device could read it.
   [[nodiscard]] bool Suits(const ReadoutTask& task) const;
   // Reads tasks[i] for i in `chosen`, and returns those that it could not.
-  [[nodiscard]] std::vector<size_t> ReadOnDevice(absl::Span<const ReadoutTask> tasks, Precision precision,
+  [[nodiscard]] std::vector<size_t> ReadOnDevice(absl::Span<const ReadoutTask> tasks, Kernel kernel,
                                                  const std::vector<size_t>& chosen,
                                                  absl::Span<Readouts> answers);
   void ReadOnCpu(absl::Span<const ReadoutTask> tasks, const std::vector<size_t>& chosen,

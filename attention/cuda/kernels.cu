@@ -9,8 +9,9 @@ Entry EntryOf(const LaunchShape& shape) {
       return Float64Entry(shape.value_columns);
     case Kernel::kFloat32:
       return Float32Entry(shape.value_columns);
-    case Kernel::kBfloat16:
     case Kernel::kBfloat16Hopper:
+      return HopperEntry(shape.value_columns, shape.key_panels);
+    case Kernel::kBfloat16:
       break;
   }
   return Bfloat16Entry(shape.value_columns);

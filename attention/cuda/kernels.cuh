@@ -19,6 +19,8 @@ using Entry = void (*)(const Group* groups, const Tile* tiles);
 Entry Float64Entry(uint32_t columns);
 Entry Float32Entry(uint32_t columns);
 Entry Bfloat16Entry(uint32_t columns);
+// Writes nothing on any device but those of compute capability 9.0.
+Entry HopperEntry(uint32_t columns, uint32_t panels);
 
 }  // namespace expunge::attention::cuda
 

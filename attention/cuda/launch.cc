@@ -1,5 +1,6 @@
 #include "attention/cuda/launch.h"
 
+#include "attention/cuda/hopper_body.h"
 #include "attention/cuda/mma_body.h"
 #include "attention/cuda/simt_body.h"
 
@@ -22,14 +23,33 @@ LaunchShape MmaShape(Kernel kernel, uint32_t largest_key, uint32_t columns, size
             .value_columns = columns,
             .threads = warps * 32,
             .shared_bytes = bytes,
-            .tile_rows = warps * kRowsPerWarp};
+            .tile_rows = warps * kRowsPerWarp,
+            .key_panels = 0};
   }
   return Unfit(kernel);
 }
 
+// As many warpgroups as there are rows for: more small blocks fit on a multiprocessor.
+LaunchShape HopperShape(uint32_t largest_key, uint32_t columns, uint32_t largest_rows,
+                        size_t shared_bytes_per_block) {
+  const uint32_t most = largest_rows <= kWarpgroupRows ? 1 : kHopperWarpgroups;
+  const uint32_t panels = largest_key / kPanelColumns;
+  for (uint32_t warpgroups = panels <= 2 ? most : 0; warpgroups > 0; --warpgroups) {
+    const uint32_t bytes = HopperSharedBytes(warpgroups, panels, columns);
+    if (bytes > shared_bytes_per_block) continue;
+    return {.kernel = Kernel::kBfloat16Hopper,
+            .value_columns = columns,
+            .threads = warpgroups * kWarpgroupThreads,
+            .shared_bytes = bytes,
+            .tile_rows = warpgroups * kWarpgroupRows,
+            .key_panels = panels};
+  }
+  return Unfit(Kernel::kBfloat16Hopper);
+}
+
 }  // namespace
 
-LaunchShape ShapeFor(Kernel kernel, uint32_t largest_key, uint32_t largest_value,
+LaunchShape ShapeFor(Kernel kernel, uint32_t largest_key, uint32_t largest_value, uint32_t largest_rows,
                      size_t shared_bytes_per_block) {
   const uint32_t columns = largest_value <= 64 ? 64 : 128;
   switch (kernel) {
@@ -42,10 +62,12 @@ LaunchShape ShapeFor(Kernel kernel, uint32_t largest_key, uint32_t largest_value
               .value_columns = columns,
               .threads = kSimtThreads,
               .shared_bytes = bytes,
-              .tile_rows = kSimtRows};
+              .tile_rows = kSimtRows,
+              .key_panels = 0};
     }
-    case Kernel::kBfloat16:
     case Kernel::kBfloat16Hopper:
+      return HopperShape(largest_key, columns, largest_rows, shared_bytes_per_block);
+    case Kernel::kBfloat16:
       break;
   }
   return MmaShape<Bf16>(kernel, largest_key, columns, shared_bytes_per_block);

@@ -42,7 +42,7 @@ enum class Kernel {
   kFloat64,         // tensor cores of doubles: mma.sync, from compute capability 8.0
   kFloat32,         // plain multiply-adds
   kBfloat16,        // mma.sync, from 8.0
-  kBfloat16Hopper,  // wgmma, 9.0 alone
+  kBfloat16Hopper,  // wgmma, 9.0 alone; keys of at most 128 dimensions
 };
 
 // Shared by all blocks of a launch.
@@ -52,12 +52,14 @@ struct LaunchShape {
   uint32_t threads = 0;         // of a block
   uint32_t shared_bytes = 0;    // of a block
   uint32_t tile_rows = 0;
+  uint32_t key_panels = 0;  // of kBfloat16Hopper: 64 dimensions each
 };
 
-// The largest shape that a device takes. `largest_key` and `largest_value` are the padded dimensions, the
-// largest of all groups. `shared_bytes` of the result is 0 if no shape fits: read by the CPU then.
+// The largest shape that a device takes. `largest_key` is a padded dimension, `largest_value` one as it is;
+// both, and `largest_rows`, are the largest of all groups. `shared_bytes` of the result is 0 if no shape
+// fits: read by the CPU then.
 [[nodiscard]] LaunchShape ShapeFor(Kernel kernel, uint32_t largest_key, uint32_t largest_value,
-                                   size_t shared_bytes_per_block);
+                                   uint32_t largest_rows, size_t shared_bytes_per_block);
 
 // The tiles of group number `index`, appended to `tiles`.
 void AddTiles(const LaunchShape& shape, const Group& group, uint32_t index, std::vector<Tile>* tiles);

@@ -73,7 +73,7 @@ Cost CostOf(const Shape& shape, Kernel kernel) {
 }
 
 // Seconds below which the device cannot be, and by what.
-std::pair<double, const char*> Floor(const Limits& limits, const Cost& cost, Kernel kernel) {
+std::pair<double, const char*> FloorOf(const Limits& limits, const Cost& cost, Kernel kernel) {
   const double rate = kernel == Kernel::kFloat64   ? limits.f64
                       : kernel == Kernel::kFloat32 ? limits.f32
                                                    : limits.bf16;
@@ -141,7 +141,7 @@ class Bench {
     std::vector<Group> groups;
     if (!MakeGroups(shape, kernel, &memories, &groups)) return -1;
     const LaunchShape launch = ShapeFor(kernel, groups[0].padded_key_dimension, groups[0].value_dimension,
-                                        device_->facts().shared_bytes_per_block);
+                                        groups[0].rows, device_->facts().shared_bytes_per_block);
     std::vector<Tile> tiles;
     for (uint32_t g = 0; g < groups.size(); ++g) AddTiles(launch, groups[g], g, &tiles);
     void* there = memories.Take(groups.size() * sizeof(Group) + tiles.size() * sizeof(Tile));
@@ -203,12 +203,17 @@ class Bench {
 #endif
   }
 
+  // Seconds below which one launch cannot be.
+  double Floor(const Shape& shape, Kernel kernel) const {
+    return FloorOf(limits_, CostOf(shape, kernel), kernel).first;
+  }
+
   // A line of the table; false if the device failed.
   bool Line(const Shape& shape, Kernel kernel, double full_seconds) {
     const double seconds = Readout(shape, kernel);
     if (seconds < 0) return false;
     const Cost cost = CostOf(shape, kernel);
-    const auto [floor, what] = Floor(limits_, cost, kernel);
+    const auto [floor, what] = FloorOf(limits_, cost, kernel);
     char product[24] = "-";
     const double product_seconds = Product(shape, kernel);
     if (product_seconds > 0) std::snprintf(product, sizeof(product), "%.2f", product_seconds / seconds);
@@ -292,9 +297,14 @@ bool Grouped(Bench* bench, Kernel kernel, size_t tokens, size_t rows) {
   const double one = bench->Readout({1, tokens, 1000 * rows, 128}, kernel);
   const double many = bench->Readout({1000, tokens, rows, 128}, kernel);
   if (one < 0 || many < 0) return false;
+  // A thousand memories are more to read than one: no launch can be nearer to one than the ratio of the
+  // limits.
+  const double limits =
+      bench->Floor({1000, tokens, rows, 128}, kernel) / bench->Floor({1, tokens, 1000 * rows, 128}, kernel);
   std::printf(
-      "%-10s M %5zu, %zu queries to each of 1000 memories: %.1f us, all to one: %.1f us, ratio %.2f\n",
-      NameOf(kernel), tokens, rows, many * 1e6, one * 1e6, many / one);
+      "%-10s M %5zu, %zu queries to each of 1000 memories: %.1f us, all to one: %.1f us, ratio %.2f, "
+      "of the limits %.2f\n",
+      NameOf(kernel), tokens, rows, many * 1e6, one * 1e6, many / one, limits);
   std::fflush(stdout);
   return true;
 }

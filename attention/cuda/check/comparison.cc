@@ -64,12 +64,15 @@ class Launcher {
     const size_t groups_at = std::exchange(bytes_, bytes_ + Aligned(cases_.size() * sizeof(Group)));
     uint32_t largest_key = 0;
     uint32_t largest_value = 0;
+    size_t largest_rows = 0;
     for (const Prepared& c : cases_) {
       largest_key = std::max(largest_key, c.image.group.padded_key_dimension);
       largest_value = std::max(largest_value, c.image.group.value_dimension);
+      largest_rows = std::max(largest_rows, c.size.rows);
     }
     const LaunchShape shape =
-        ShapeFor(kernel_, largest_key, largest_value, device_->facts().shared_bytes_per_block);
+        ShapeFor(kernel_, largest_key, largest_value, static_cast<uint32_t>(largest_rows),
+                 device_->facts().shared_bytes_per_block);
     if (shape.shared_bytes == 0) return "no shape fits the device's shared memory";
     std::vector<Tile> tiles;
     for (uint32_t i = 0; i < cases_.size(); ++i) {

@@ -26,7 +26,8 @@ class ComparisonTest : public ::testing::Test {
   HostDevice device_{log_, size_t{64} << 20};
 };
 
-constexpr Kernel kKernels[] = {Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16};
+constexpr Kernel kKernels[] = {Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16,
+                               Kernel::kBfloat16Hopper};
 
 TEST_F(ComparisonTest, PassesForTheKernelsAsTheyAre) {
   for (const Kernel kernel : kKernels) {

@@ -1,5 +1,6 @@
 #include "tests/attention/cuda/emulated_launch.h"
 
+#include "attention/cuda/hopper_body.h"
 #include "attention/cuda/mma_body.h"
 #include "attention/cuda/simt_body.h"
 
@@ -22,8 +23,12 @@ bool EmulateTile(const LaunchShape& shape, const Group& group, const Tile& tile,
       return EmulateBlock<MmaReadout<double, kColumns, EmulatedContext>>(shape, group, tile, schedule);
     case Kernel::kFloat32:
       return EmulateBlock<SimtReadout<kColumns, EmulatedContext>>(shape, group, tile, schedule);
-    case Kernel::kBfloat16:
     case Kernel::kBfloat16Hopper:
+      if (shape.key_panels == 1) {
+        return EmulateBlock<HopperReadout<kColumns, 1, EmulatedContext>>(shape, group, tile, schedule);
+      }
+      return EmulateBlock<HopperReadout<kColumns, 2, EmulatedContext>>(shape, group, tile, schedule);
+    case Kernel::kBfloat16:
       break;
   }
   return EmulateBlock<MmaReadout<Bf16, kColumns, EmulatedContext>>(shape, group, tile, schedule);

@@ -3,10 +3,12 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -88,7 +90,8 @@ struct Block::Fibers {
 thread_local Block::Fibers* Block::Fibers::running = nullptr;
 
 Block::Block(uint32_t threads, size_t shared_bytes, const Schedule& schedule)
-    : copies(threads, std::vector<std::vector<Copy>>(1)),
+    : products(threads, std::vector<std::vector<std::function<void()>>>(1)),
+      copies(threads, std::vector<std::vector<Copy>>(1)),
       threads_(threads),
       shared_bytes_(shared_bytes),
       schedule_(schedule),
@@ -184,6 +187,11 @@ void EmulatedContext::Land(size_t pending) {
   auto& groups = block_.copies[thread_];
   while (groups.size() > pending + 1) {
     for (const Block::Copy& copy : groups.back()) memcpy(copy.to, copy.from, 16);
+    // Without the fence a device may let products read what was there before.
+    if (!groups.back().empty() && !unfenced_) {
+      unfenced_ = true;
+      ++block_.unfenced;
+    }
     groups.pop_back();
   }
 }
@@ -246,6 +254,81 @@ void EmulatedContext::MultiplyAddBf16(float (&c)[4], uint32_t a0, uint32_t a1, u
     }
   }
   SyncWarp();
+}
+
+void EmulatedContext::FenceProducts() {
+  if (unfenced_) --block_.unfenced;
+  unfenced_ = false;
+}
+
+void EmulatedContext::Issue(std::function<void()> product) {
+  if (block_.unfenced > 0) Fault("a matrix product of shared memory that was written without a fence");
+  if (block_.late_copies()) {
+    block_.products[thread_].back().push_back(std::move(product));
+  } else {
+    product();
+  }
+}
+
+void EmulatedContext::CommitProducts() { block_.products[thread_].emplace_back(); }
+
+void EmulatedContext::Finish(size_t pending) {
+  auto& commits = block_.products[thread_];
+  while (commits.size() > pending + 1) {
+    for (const auto& product : commits.front()) product();
+    commits.erase(commits.begin());
+  }
+}
+
+// As the PTX manual describes the 128-byte swizzle with the summed dimension contiguous: groups of 8 rows of
+// 128 bytes, so far apart as the descriptor says, and bits 4 to 6 of the address xor bits 7 to 9.
+float EmulatedContext::Operand(uint64_t descriptor, uint32_t row, uint32_t column) const {
+  if (descriptor >> 62 != 1) Fault("a descriptor without the 128-byte swizzle");
+  const auto start = static_cast<uint32_t>((descriptor & 0x3fff) << 4);
+  const auto eight_rows = static_cast<uint32_t>(((descriptor >> 32) & 0x3fff) << 4);
+  uint32_t address = start + row / 8 * eight_rows + row % 8 * 128 + column * 2;
+  address ^= (address >> 7 & 7) << 4;
+  if (block_.InGuard(block_.shared() + address / 16 * 16)) Fault("an operand outside of shared memory");
+  Bf16 element;
+  memcpy(&element, block_.shared() + address, sizeof(element));
+  return ToFloat(element);
+}
+
+// A is 64 x 16, B is 64 x 16 (of columns of the product), C is 64 x 64: a thread has of each 8 columns what
+// it has of the product of mma.m16n8k16, of its warp's 16 rows.
+void EmulatedContext::MultiplyShared(float (&c)[8][4], uint64_t a, uint64_t b) {
+  SyncWarpgroup();
+  Issue([this, &c, a, b] {
+    const uint32_t lane = thread_ % 32;
+    for (uint32_t i = 0; i < 32; ++i) {
+      const uint32_t row = thread_ % 128 / 32 * 16 + lane / 4 + i % 4 / 2 * 8;
+      const uint32_t column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+      for (uint32_t k = 0; k < 16; ++k) c[i / 4][i % 4] += Operand(a, row, k) * Operand(b, column, k);
+    }
+  });
+}
+
+// A of registers has the layout of mma.m16n8k16.
+void EmulatedContext::MultiplyRows(float* c, int blocks, const uint32_t (&a)[4], uint64_t b) {
+  Show(a, sizeof(a));
+  const uint32_t lane = thread_ % 32;
+  std::array<std::array<float, 16>, 2> rows;  // of this thread
+  for (uint32_t k = 0; k < 16; ++k) {
+    uint32_t words[4];
+    memcpy(words, block_.Slot(thread_ / 4 * 4 + k % 8 / 2), sizeof(words));
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t word = words[half + k / 8 * 2];
+      rows[half][k] = ToFloat(Bf16{static_cast<uint16_t>(k % 2 == 0 ? word : word >> 16)});
+    }
+  }
+  SyncWarp();
+  SyncWarpgroup();
+  Issue([this, c, blocks, b, rows, lane] {
+    for (uint32_t i = 0; i < static_cast<uint32_t>(blocks) * 4; ++i) {
+      const uint32_t column = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+      for (uint32_t k = 0; k < 16; ++k) c[i] += rows[i % 4 / 2][k] * Operand(b, column, k);
+    }
+  });
 }
 
 }  // namespace expunge::attention::cuda::testing

@@ -60,6 +60,11 @@ class Block {
     void* to;
     const void* from;
   };
+  // Of each thread: matrix products of commits under way, the oldest first, and of the one to come.
+  std::vector<std::vector<std::vector<std::function<void()>>>> products;
+  // Threads that wrote to shared memory and did not make it known to matrix products.
+  uint32_t unfenced = 0;
+
   // Of each thread: copies of the group under way, then of groups committed.
   std::vector<std::vector<std::vector<Copy>>> copies;
 
@@ -116,6 +121,26 @@ class EmulatedContext {
     return ToBf16(low).bits | static_cast<uint32_t>(ToBf16(high).bits) << 16;
   }
 
+  // Of HopperContext (attention/cuda/hopper_context.cuh).
+  [[nodiscard]] uint32_t SharedAddress(const void* address) const {
+    return static_cast<uint32_t>(static_cast<const char*>(address) - block_.shared());
+  }
+  void FenceProducts();
+  void BeginProducts() { SyncWarpgroup(); }
+  void CommitProducts();
+  template <int kPending>
+  void WaitForProducts() {
+    Finish(kPending);
+  }
+  template <int kBlocks>
+  void FenceRegisters(float (&)[kBlocks][4]) {}
+  void Finished(float) {}
+  void MultiplyShared(float (&c)[8][4], uint64_t a, uint64_t b);
+  template <int kBlocks>
+  void MultiplyRegisters(float (&c)[kBlocks][4], const uint32_t (&a)[4], uint64_t b) {
+    MultiplyRows(&c[0][0], kBlocks, a, b);
+  }
+
   template <typename T, typename A>
   void MultiplyAdd(A (&c)[4], const Quad& low, const Quad& high, const Quad& b) {
     if constexpr (sizeof(T) == 8) {
@@ -137,6 +162,14 @@ class EmulatedContext {
     memcpy(&x, &quad.word[2 * half], sizeof(x));
     return x;
   }
+  void MultiplyRows(float* c, int blocks, const uint32_t (&a)[4], uint64_t b);
+  // Carries a product out now or when it is waited for, as the schedule says.
+  void Issue(std::function<void()> product);
+  // Until at most `pending` commits of products are under way.
+  void Finish(size_t pending);
+  // Row `row`, element `column` of an operand in shared memory.
+  [[nodiscard]] float Operand(uint64_t descriptor, uint32_t row, uint32_t column) const;
+  void SyncWarpgroup() { block_.Arrive(block_.warpgroup_barrier(thread_ / 128), 128); }
   void SyncWarp() { block_.Arrive(block_.warp_barrier(thread_ / 32), 32); }
   void Show(const void* from, size_t bytes) {
     memcpy(block_.Slot(thread_), from, bytes);
@@ -149,6 +182,7 @@ class EmulatedContext {
 
   Block& block_;
   uint32_t thread_;
+  bool unfenced_ = false;
 };
 
 }  // namespace expunge::attention::cuda::testing

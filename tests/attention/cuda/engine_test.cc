@@ -61,11 +61,11 @@ class CudaEngineTest : public ::testing::Test {
     }
   }
 
-  void Open(CudaEngineOptions options, size_t memory = kMemory) {
+  void Open(CudaEngineOptions options, size_t memory = kMemory, bool hopper = false) {
     options.slot_bytes = size_t{1} << 18;
     engine_ = nullptr;
     log_ = std::make_shared<DeviceLog>();
-    engine_ = std::make_unique<CudaEngine>(options, std::make_unique<HostDevice>(log_, memory),
+    engine_ = std::make_unique<CudaEngine>(options, std::make_unique<HostDevice>(log_, memory, hopper),
                                            std::make_unique<CpuEngine>(1));
   }
 
@@ -131,6 +131,23 @@ TEST_F(CudaEngineTest, AnswersOnTheDeviceWithinTheStatedBounds) {
   EXPECT_EQ(status.fallbacks, 0U);
   EXPECT_EQ(status.device_errors, 0U);
   EXPECT_GT(status.resident_bytes, 0U);
+}
+
+// Its matrix instructions take keys of at most 128 dimensions; longer ones go by the other kernel.
+TEST_F(CudaEngineTest, ReadsBfloat16OnHopperWithKeysOfAnyLength) {
+  Open({.least_operations = 0}, kMemory, /*hopper=*/true);
+  const Case short_keys = MakeCase(70, 100, 24, 70);
+  const Case long_keys = MakeCase(20, 140, 24, 5, 2);
+  const std::vector<ReadoutTask> tasks = {short_keys.Task(Precision::kBfloat16),
+                                          long_keys.Task(Precision::kBfloat16)};
+  std::vector<Readouts> answers(2);
+  engine_->Read(tasks, absl::MakeSpan(answers));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(answers[i].backend, Backend::kCuda);
+    EXPECT_EQ(answers[i].precision, Precision::kBfloat16);
+    ExpectRight(tasks[i], answers[i]);
+  }
+  EXPECT_EQ(log_->calls(DeviceLog::Call::kLaunch), 2U);
 }
 
 TEST_F(CudaEngineTest, TakesQueriesInFloat) {

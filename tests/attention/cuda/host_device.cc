@@ -72,12 +72,13 @@ std::vector<std::string> DeviceLog::violations() const {
   return violations_;
 }
 
-HostDevice::HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes) : log_(std::move(log)) {
+HostDevice::HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes, bool hopper)
+    : log_(std::move(log)) {
   facts_.name = "emulated device";
-  facts_.compute_major = 8;
+  facts_.compute_major = hopper ? 9 : 8;
   facts_.multiprocessors = 1;
   facts_.memory_bytes = memory_bytes;
-  facts_.shared_bytes_per_block = size_t{163} << 10;
+  facts_.shared_bytes_per_block = size_t{hopper ? 227U : 163U} << 10;
 }
 
 HostDevice::~HostDevice() {

@@ -58,15 +58,17 @@ class DeviceLog {
 
 class HostDevice final : public Device {
  public:
-  // `memory_bytes`: allocations beyond it fail.
-  HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes);
+  // `memory_bytes`: allocations beyond it fail. `hopper`: of compute capability 9.0, else of 8.0.
+  HostDevice(std::shared_ptr<DeviceLog> log, size_t memory_bytes, bool hopper = false);
   // Whatever was left on a lost device goes with it.
   ~HostDevice() override;
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
 
   [[nodiscard]] const DeviceFacts& facts() const override { return facts_; }
-  [[nodiscard]] Kernel BestBfloat16() const override { return Kernel::kBfloat16; }
+  [[nodiscard]] Kernel BestBfloat16() const override {
+    return facts_.compute_major == 9 ? Kernel::kBfloat16Hopper : Kernel::kBfloat16;
+  }
   DeviceStatus Allocate(size_t bytes, void** memory) override;
   DeviceStatus Free(void* memory) override;
   DeviceStatus AllocateStaging(size_t bytes, void** memory) override;

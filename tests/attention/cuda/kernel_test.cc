@@ -100,7 +100,7 @@ void ExpectReadsRight(Kernel kernel, const std::vector<Task>& tasks, const Sched
   std::vector<std::vector<char>> stored(count), outputs(count), sums(count);
   std::vector<std::vector<double>> norms(count);
   std::vector<Group> groups(count);
-  uint32_t largest_key = 0, largest_value = 0;
+  uint32_t largest_key = 0, largest_value = 0, largest_rows = 0;
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   for (size_t t = 0; t < count; ++t) {
@@ -124,8 +124,9 @@ void ExpectReadsRight(Kernel kernel, const std::vector<Task>& tasks, const Sched
     group.sums = sums[t].data();
     largest_key = std::max(largest_key, group.padded_key_dimension);
     largest_value = std::max(largest_value, group.value_dimension);
+    largest_rows = std::max(largest_rows, group.rows);
   }
-  const LaunchShape shape = ShapeFor(kernel, largest_key, largest_value, kSharedBytes);
+  const LaunchShape shape = ShapeFor(kernel, largest_key, largest_value, largest_rows, kSharedBytes);
   ASSERT_GT(shape.shared_bytes, 0U);
   std::vector<Tile> tiles;
   for (uint32_t t = 0; t < count; ++t) AddTiles(shape, groups[t], t, &tiles);
@@ -174,7 +175,10 @@ TEST_P(KernelTest, ReadsRightAtOddSizes) {
 
 TEST_P(KernelTest, ReadsRightWithDimensionsThatDiffer) {
   ExpectReadsRight(GetParam(), {{Memory(30, 3, 150, 5), 9}}, {});
-  ExpectReadsRight(GetParam(), {{Memory(30, 200, 5, 6), 9}}, {});
+  const size_t longest = GetParam() == Kernel::kBfloat16Hopper ? 128 : 200;
+  ExpectReadsRight(GetParam(), {{Memory(30, longest, 5, 6), 9}}, {});
+  // Keys of one panel and of two in one launch.
+  ExpectReadsRight(GetParam(), {{Memory(130, 7, 5, 7), 5}, {Memory(20, 100, 70, 8), 66}}, {});
 }
 
 TEST_P(KernelTest, ReadsManyMemoriesInOneLaunch) {
@@ -186,17 +190,31 @@ TEST_P(KernelTest, ReadsManyMemoriesInOneLaunch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KernelTest,
-                         ::testing::Values(Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16),
+                         ::testing::Values(Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16,
+                                           Kernel::kBfloat16Hopper),
                          [](const auto& parameter) {
                            switch (parameter.param) {
                              case Kernel::kFloat64:
                                return "Float64";
                              case Kernel::kFloat32:
                                return "Float32";
+                             case Kernel::kBfloat16Hopper:
+                               return "Bfloat16Hopper";
                              default:
                                return "Bfloat16";
                            }
                          });
+
+TEST(ShapeForTest, RefusesKeysThatDoNotFit) {
+  EXPECT_EQ(ShapeFor(Kernel::kBfloat16Hopper, 192, 64, 1, kSharedBytes).shared_bytes, 0U);
+  EXPECT_GT(ShapeFor(Kernel::kBfloat16, 192, 64, 1, kSharedBytes).shared_bytes, 0U);
+  for (const Kernel kernel : {Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16}) {
+    EXPECT_EQ(ShapeFor(kernel, 4096, 64, 1, kSharedBytes).shared_bytes, 0U);
+    const LaunchShape shape = ShapeFor(kernel, 128, 128, 1, size_t{99} << 10);  // of 8.6 and 8.9
+    EXPECT_GT(shape.shared_bytes, 0U);
+    EXPECT_LE(shape.shared_bytes, size_t{99} << 10);
+  }
+}
 
 TEST(Exp2OfNegativeTest, HasTheErrorThatItStates) {
   std::mt19937_64 random(11);
