@@ -18,7 +18,7 @@ FastArithmetic ArithmeticOf(Kernel kernel, const ReadoutShape& shape, size_t pad
       arithmetic.underflow = 0x1p-1022;
       break;
     case Kernel::kFloat32:
-      // IEEE 754, no flush to zero; 2^x is ex2.approx, for which 2^-22 is documented and 2^-21 taken.
+      // IEEE 754, no flush to zero; 2^x is ex2.approx: about 2^-22 by the PTX manual, 2^-21 taken.
       arithmetic.storage = 0x1p-24;
       arithmetic.arithmetic = 0x1p-24;
       arithmetic.exp2 = 0x1p-21;

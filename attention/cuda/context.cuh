@@ -37,7 +37,7 @@ struct DeviceContext {
   __device__ __forceinline__ Quad Load(const void* from) const { return *static_cast<const Quad*>(from); }
   __device__ __forceinline__ void Store(void* to, const Quad& quad) const { *static_cast<Quad*>(to) = quad; }
 
-  // Relative error at most 2^-22, results below 2^-126 are 0.
+  // Relative error about 2^-22 by the PTX manual; results below 2^-126 are 0.
   __device__ __forceinline__ float Exp2(float x) const {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
