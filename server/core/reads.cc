@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
-#include "base/status_macros.h"
 
 namespace expunge::core {
 namespace {
@@ -20,11 +19,20 @@ constexpr std::array<Precision, 4> kAllPrecisions = {Precision::kCertified, Prec
 // A device computes one group while the next is brought to it; processors, one each.
 constexpr size_t kDeviceLanes = 2;
 
-attention::CombinerOptions CombinerOptionsFor(bool device, const attention::EngineOptions& options,
+bool HasDevice(const attention::ReadoutEngine& engine) { return engine.Status().backend != Backend::kCpu; }
+
+// Empty unless one would have been used.
+std::string WhyNoDevice(const attention::ReadoutEngine& engine, const attention::EngineOptions& options) {
+  const bool looked_for = options.backend == attention::BackendChoice::kAuto && !HasDevice(engine);
+  return looked_for ? attention::WhyNoDevice() : "";
+}
+
+attention::CombinerOptions CombinerOptionsFor(const attention::ReadoutEngine& engine,
+                                              const attention::EngineOptions& options,
                                               std::chrono::nanoseconds batch_delay) {
   attention::CombinerOptions made;
   const size_t processors = std::max(1U, std::thread::hardware_concurrency());
-  made.lanes = device ? kDeviceLanes : (options.threads > 0 ? options.threads : processors);
+  made.lanes = HasDevice(engine) ? kDeviceLanes : (options.threads > 0 ? options.threads : processors);
   made.delay = batch_delay;
   return made;
 }
@@ -66,21 +74,11 @@ absl::StatusOr<attention::Precision> PrecisionFromProto(v1::ReadoutPrecision pre
   }
 }
 
-absl::StatusOr<std::unique_ptr<Reads>> Reads::Make(const attention::EngineOptions& options,
-                                                   std::chrono::nanoseconds batch_delay) {
-  EXPUNGE_ASSIGN_OR_RETURN(auto engine, attention::MakeReadoutEngine(options));
-  const bool device = engine->Status().backend != Backend::kCpu;
-  const bool looked_for = options.backend == attention::BackendChoice::kAuto && !device;
-  std::string why = looked_for ? attention::WhyNoDevice() : "";
-  return std::unique_ptr<Reads>(
-      new Reads(std::move(engine), CombinerOptionsFor(device, options, batch_delay), std::move(why)));
-}
-
-Reads::Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::CombinerOptions& options,
-             std::string why_no_device)
+Reads::Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::EngineOptions& options,
+             std::chrono::nanoseconds batch_delay)
     : engine_(std::move(engine)),
-      why_no_device_(std::move(why_no_device)),
-      combiner_(engine_.get(), options) {}
+      why_no_device_(WhyNoDevice(*engine_, options)),
+      combiner_(engine_.get(), CombinerOptionsFor(*engine_, options, batch_delay)) {}
 
 void Reads::Read(absl::Span<const attention::ReadoutTask> tasks, absl::Span<attention::Readouts> answers) {
   combiner_.Read(tasks, answers);

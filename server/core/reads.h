@@ -26,9 +26,9 @@ namespace expunge::core {
 // Threads: any number at once.
 class Reads {
  public:
-  // Returns: FailedPrecondition if the backend that was chosen cannot be had; the message says what to do.
-  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Reads>> Make(const attention::EngineOptions& options,
-                                                                   std::chrono::nanoseconds batch_delay);
+  // `options`: those that the engine was made with.
+  Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::EngineOptions& options,
+        std::chrono::nanoseconds batch_delay);
 
   // As attention::ReadoutEngine::Read: small reads may be put together with those of other threads.
   void Read(absl::Span<const attention::ReadoutTask> tasks, absl::Span<attention::Readouts> answers);
@@ -46,9 +46,6 @@ class Reads {
     std::atomic<uint64_t> requests = 0;
     std::atomic<uint64_t> queries = 0;
   };
-
-  Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::CombinerOptions& options,
-        std::string why_no_device);
 
   const std::unique_ptr<attention::ReadoutEngine> engine_;
   const std::string why_no_device_;  // where one would have been used

@@ -26,7 +26,9 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(std::unique_ptr<storage::
                                                        const ServiceOptions& options) {
   std::unique_ptr<Impl> impl(new Impl{Context(std::move(store), std::move(keys), std::move(clock), options),
                                       nullptr, nullptr, nullptr});
-  EXPUNGE_ASSIGN_OR_RETURN(impl->context.reads, Reads::Make(options.readout, options.readout_batch_delay));
+  EXPUNGE_ASSIGN_OR_RETURN(auto engine, options.make_engine(options.readout));
+  impl->context.reads =
+      std::make_unique<Reads>(std::move(engine), options.readout, options.readout_batch_delay);
   EXPUNGE_RETURN_IF_ERROR(Recover(&impl->context));
   if (!options.log_directory.empty()) {
     EXPUNGE_ASSIGN_OR_RETURN(impl->publisher, LogPublisher::Start(*impl->context.log, options.log_directory));

@@ -9,6 +9,7 @@
 #define EXPUNGE_SERVER_CORE_SERVICE_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,9 @@ struct ServiceOptions {
   // (attention/combiner.h).
   attention::EngineOptions readout;
   std::chrono::microseconds readout_batch_delay{0};
+  // Makes what computes readouts. Another one is for tests that watch it.
+  std::function<absl::StatusOr<std::unique_ptr<attention::ReadoutEngine>>(const attention::EngineOptions&)>
+      make_engine = attention::MakeReadoutEngine;
   // For how long whoever runs the service keeps backups, as certificates say; zero: they say nothing.
   std::chrono::seconds backups_kept_for{0};
 };

@@ -8,10 +8,13 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -369,6 +372,102 @@ TEST_F(ReadTest, ADeviceThatIsAskedForAndNotThereStopsTheStart) {
   options_.readout.backend = attention::BackendChoice::kAuto;
   Open();
   EXPECT_EQ(Status().backend(), v1::READOUT_BACKEND_CPU);
+}
+
+// The real engine, and what it is told and asked.
+class WatchedEngine final : public attention::ReadoutEngine {
+ public:
+  using Support = std::shared_ptr<const attention::SupportSet>;
+  struct Seen {
+    std::mutex mutex;
+    std::vector<std::pair<Support, Support>> published;
+    std::set<Support> read;  // held, so that no two have the same address
+  };
+
+  WatchedEngine(std::unique_ptr<attention::ReadoutEngine> engine, Seen* seen)
+      : engine_(std::move(engine)), seen_(*seen) {}
+
+  void Read(absl::Span<const attention::ReadoutTask> tasks,
+            absl::Span<attention::Readouts> answers) override {
+    {
+      const std::lock_guard lock(seen_.mutex);
+      for (const attention::ReadoutTask& task : tasks) seen_.read.insert(task.support);
+    }
+    engine_->Read(tasks, answers);
+  }
+  void Publish(const Support& previous, const Support& next) override {
+    const std::lock_guard lock(seen_.mutex);
+    seen_.published.emplace_back(previous, next);
+  }
+  [[nodiscard]] attention::EngineStatus Status() const override { return engine_->Status(); }
+
+ private:
+  const std::unique_ptr<attention::ReadoutEngine> engine_;
+  Seen& seen_;
+};
+
+class PublicationTest : public ReadTest {
+ protected:
+  void SetUp() override {
+    options_.make_engine = [this](const attention::EngineOptions& options)
+        -> absl::StatusOr<std::unique_ptr<attention::ReadoutEngine>> {
+      auto engine = attention::MakeReadoutEngine(options);
+      if (!engine.ok()) return engine.status();
+      return std::make_unique<WatchedEngine>(*std::move(engine), &seen_);
+    };
+    ReadTest::SetUp();
+  }
+
+  WatchedEngine::Seen seen_;
+};
+
+TEST_F(PublicationTest, WhateverIsReplacedOrDeletedIsTakenBackOnce) {
+  ASSERT_EQ(seen_.published.size(), 2U) << "one for each memory's first tokens";
+  for (const auto& [previous, next] : seen_.published) {
+    EXPECT_EQ(previous, nullptr);
+    EXPECT_NE(next, nullptr);
+  }
+  const WatchedEngine::Support first = seen_.published[1].second;
+  // A token of the reserve changes no support; one with weight does.
+  std::string reserve;
+  std::string heavy;
+  for (const v1::TokenInfo& token : Tokens(kWide)) {
+    const std::string id = token.name().substr(token.name().rfind('/') + 1);
+    (token.token_class() == v1::TOKEN_CLASS_RESERVE ? reserve : heavy) = id;
+  }
+  ASSERT_FALSE(reserve.empty());
+  Delete(kWide, {reserve});
+  EXPECT_EQ(seen_.published.size(), 2U);
+  Delete(kWide, {heavy});
+  ASSERT_EQ(seen_.published.size(), 3U);
+  EXPECT_EQ(seen_.published[2].first, first);
+  EXPECT_NE(seen_.published[2].second, nullptr);
+  v1::DeleteMemoryRequest request;
+  request.set_name(kWide);
+  ASSERT_TRUE(service_->DeleteMemory(request).ok());
+  ASSERT_EQ(seen_.published.size(), 4U);
+  EXPECT_EQ(seen_.published[3].first, seen_.published[2].second);
+  EXPECT_EQ(seen_.published[3].second, nullptr);
+}
+
+TEST_F(PublicationTest, NothingThatWasReadIsForgottenWhileTokensComeAndGo) {
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!done) ASSERT_TRUE(service_->Read(Request(Numbers(kColumns, 3))).ok());
+    });
+  }
+  for (int i = 0; i < 12; ++i) Delete(kWide, {absl::StrCat("t", i)});
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  v1::DeleteMemoryRequest request;
+  request.set_name(kWide);
+  ASSERT_TRUE(service_->DeleteMemory(request).ok());
+  std::set<WatchedEngine::Support> taken_back;
+  for (const auto& [previous, next] : seen_.published) taken_back.insert(previous);
+  EXPECT_FALSE(seen_.read.empty());
+  for (const WatchedEngine::Support& support : seen_.read) EXPECT_EQ(taken_back.count(support), 1U);
 }
 
 // Readers of all precisions while tokens come and go: each answer is of the state that it names.
