@@ -35,6 +35,17 @@ struct DeviceContext {
   }
 
   __device__ __forceinline__ Quad Load(const void* from) const { return *static_cast<const Quad*>(from); }
+  // Four floats, in one instruction.
+  __device__ __forceinline__ void LoadFloats(float* to, const float* from) const {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
+  }
+  __device__ __forceinline__ void StoreFloats(float* to, float a, float b, float c, float d) const {
+    *reinterpret_cast<float4*>(to) = make_float4(a, b, c, d);
+  }
   __device__ __forceinline__ void Store(void* to, const Quad& quad) const { *static_cast<Quad*>(to) = quad; }
 
   // Relative error about 2^-22 by the PTX manual; results below 2^-126 are 0.

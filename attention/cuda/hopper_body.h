@@ -268,6 +268,7 @@ class HopperReadout {
       float sum = sum_[half];
       sum += context_.ShuffleXor(sum, 1);
       sum += context_.ShuffleXor(sum, 2);
+      const float inverse = 1 / sum;
       const uint32_t row = tile_.first_row + row_ + 8 * half;
       if (row >= group_.rows) continue;
       if (lane4_ == 0 && tile_.first_column == 0) {
@@ -284,7 +285,7 @@ class HopperReadout {
         for (int e = 0; e < 2; ++e) {
           const uint32_t column = tile_.first_column + 8 * b + 2 * lane4_ + e;
           if (column < group_.value_dimension) {
-            output[column] = centre[column] + scale * (o_[b][2 * half + e] / sum);
+            output[column] = centre[column] + scale * (o_[b][2 * half + e] * inverse);
           }
         }
       }

@@ -104,7 +104,6 @@ class MmaReadout {
       if (next < group_.tokens) LoadValues(next);
       context_.CommitCopies();
     }
-    context_.template WaitForCopies<0>();
     if (active_) Finish();
   }
 
@@ -240,6 +239,7 @@ class MmaReadout {
       A sum = sum_[half];
       sum += context_.ShuffleXor(sum, 1);
       sum += context_.ShuffleXor(sum, 2);
+      const A inverse = 1 / sum;
       const uint32_t row = tile_.first_row + row_ + 8 * half;
       if (row >= group_.rows) continue;
       if (lane4_ == 0 && tile_.first_column == 0) {
@@ -256,7 +256,7 @@ class MmaReadout {
         for (int e = 0; e < 2; ++e) {
           const uint32_t column = tile_.first_column + 8 * b + 2 * lane4_ + e;
           if (column < group_.value_dimension) {
-            output[column] = centre[column] + scale * (o_[b][2 * half + e] / sum);
+            output[column] = centre[column] + scale * (o_[b][2 * half + e] * inverse);
           }
         }
       }

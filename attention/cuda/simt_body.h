@@ -72,9 +72,6 @@ class SimtReadout {
 
  private:
   static constexpr int kOwned = kColumns / 16;  // value columns of a thread
-  struct Floats {
-    float x[4];
-  };
 
   EXPUNGE_KERNEL_CODE float* Chunk(uint32_t buffer) { return chunks_ + buffer * kSimtChunk * kSimtTokens; }
   EXPUNGE_KERNEL_CODE uint32_t ValueChunks(uint32_t token) {
@@ -135,10 +132,10 @@ class SimtReadout {
                         size_t{tile_.first_row + row} * group_.padded_key_dimension;
     for (uint32_t k = context_.Thread() / kSimtRows * 4; k < group_.padded_key_dimension;
          k += kSimtThreads / kSimtRows * 4) {
-      Floats piece{};
-      if (present) piece = BitCast<Floats>(context_.Load(from + k));
+      float piece[4] = {0, 0, 0, 0};
+      if (present) context_.LoadFloats(piece, from + k);
       EXPUNGE_UNROLL
-      for (int e = 0; e < 4; ++e) queries_[(k + e) * kSimtRows + row] = piece.x[e];
+      for (int e = 0; e < 4; ++e) queries_[(k + e) * kSimtRows + row] = piece[e];
     }
   }
 
@@ -154,10 +151,10 @@ class SimtReadout {
     for (uint32_t k = 0; k < length; ++k) {
       float left[8];
       float right[kCount];
-      Fetch(left, a + k * kSimtRows);
-      Fetch(left + 4, a + k * kSimtRows + 16);
-      Fetch(right, b + k * stride);
-      if constexpr (kCount == 8) Fetch(right + 4, b + k * stride + 32);
+      context_.LoadFloats(left, a + k * kSimtRows);
+      context_.LoadFloats(left + 4, a + k * kSimtRows + 16);
+      context_.LoadFloats(right, b + k * stride);
+      if constexpr (kCount == 8) context_.LoadFloats(right + 4, b + k * stride + 32);
       EXPUNGE_UNROLL
       for (int i = 0; i < 8; ++i) {
         EXPUNGE_UNROLL
@@ -165,12 +162,6 @@ class SimtReadout {
       }
     }
   }
-  EXPUNGE_KERNEL_CODE void Fetch(float* to, const float* from) {
-    const auto piece = BitCast<Floats>(context_.Load(from));
-    EXPUNGE_UNROLL
-    for (int e = 0; e < 4; ++e) to[e] = piece.x[e];
-  }
-
   // Row i and column j of this thread's 8 x 8.
   EXPUNGE_KERNEL_CODE uint32_t Row(int i) { return lane_row_ + (i < 4 ? i : 12 + i); }
   EXPUNGE_KERNEL_CODE uint32_t TokenOf(int j) {
@@ -228,8 +219,8 @@ class SimtReadout {
     EXPUNGE_UNROLL
     for (int j = 0; j < 8; ++j) {
       float* row = weights_ + TokenOf(j) * kSimtRows + lane_row_;
-      context_.Store(row, BitCast<Quad>(Floats{{s_[0][j], s_[1][j], s_[2][j], s_[3][j]}}));
-      context_.Store(row + 16, BitCast<Quad>(Floats{{s_[4][j], s_[5][j], s_[6][j], s_[7][j]}}));
+      context_.StoreFloats(row, s_[0][j], s_[1][j], s_[2][j], s_[3][j]);
+      context_.StoreFloats(row + 16, s_[4][j], s_[5][j], s_[6][j], s_[7][j]);
     }
   }
 
@@ -239,7 +230,7 @@ class SimtReadout {
       EXPUNGE_UNROLL
       for (int mask = 1; mask < 8; mask *= 2) sum_[i] += context_.ShuffleXor(sum_[i], mask);
     }
-    context_.SyncBlock();  // the last maxima have been read
+    // The last maxima have been read: there was a barrier before the values.
     EXPUNGE_UNROLL
     for (int i = 0; i < 8; ++i) {
       if (lane_column_ == 0) exchange_[warp_column_ * kSimtRows + Row(i)] = sum_[i];
@@ -252,6 +243,7 @@ class SimtReadout {
       const uint32_t row = tile_.first_row + Row(i);
       if (row >= group_.rows) continue;
       const float sum = exchange_[Row(i)] + exchange_[kSimtRows + Row(i)];
+      const float inverse = 1 / sum;
       if (tile_.first_column == 0 && warp_column_ == 0 && lane_column_ == 0) {
         float* sums = static_cast<float*>(group_.sums) + size_t{2} * row;
         sums[0] = sum;
@@ -261,7 +253,7 @@ class SimtReadout {
       EXPUNGE_UNROLL
       for (int j = 0; j < kOwned; ++j) {
         const uint32_t column = tile_.first_column + ColumnOf(j);
-        if (column < group_.value_dimension) output[column] = centre[column] + scale * (o_[i][j] / sum);
+        if (column < group_.value_dimension) output[column] = centre[column] + scale * (o_[i][j] * inverse);
       }
     }
   }

@@ -114,6 +114,14 @@ class EmulatedContext {
 
   [[nodiscard]] Quad Load(const void* from) const;
   void Store(void* to, const Quad& quad) const;
+  void LoadFloats(float* to, const float* from) const {
+    const Quad quad = Load(from);
+    memcpy(to, &quad, sizeof(quad));
+  }
+  void StoreFloats(float* to, float a, float b, float c, float d) const {
+    const float four[4] = {a, b, c, d};
+    Store(to, BitCast<Quad>(four));
+  }
 
   [[nodiscard]] float Exp2(float x) const;
   [[nodiscard]] double Exp2(double x) const { return Exp2OfNegative(x); }
