@@ -97,7 +97,6 @@ Block::Block(uint32_t threads, size_t shared_bytes, const Schedule& schedule)
       schedule_(schedule),
       shared_storage_(new char[shared_bytes + kGuardBytes]),
       warp_barriers_(threads / 32),
-      warpgroup_barriers_((threads + 127) / 128),
       slots_(size_t{threads} * 64),
       fibers_(std::make_unique<Fibers>()) {
   // Aligned as that of a device, with at least 1024 bytes on both sides; NaN as double, float and bfloat16.
@@ -128,16 +127,25 @@ bool Block::Run(const std::function<void(uint32_t)>& body) {
   for (size_t i = 0; i < fibers.all.size(); ++i) fibers.Prepare(i);
   std::vector<uint32_t> order(threads_);
   std::iota(order.begin(), order.end(), 0U);
-  if (schedule_.order == Schedule::Order::kDescending) std::reverse(order.begin(), order.end());
+  const bool backwards =
+      schedule_.order == Schedule::Order::kDescending || schedule_.order == Schedule::Order::kWarpByWarp;
+  if (backwards) std::reverse(order.begin(), order.end());
   std::mt19937 random(schedule_.seed);
   bool stuck = false;
   for (uint32_t left = threads_; left > 0 && !stuck;) {
     if (schedule_.order == Schedule::Order::kShuffled) std::shuffle(order.begin(), order.end(), random);
     const uint64_t before = progress_;
-    for (const uint32_t thread : order) {
-      if (fibers.all[thread].done) continue;
-      fibers.To(thread);
-      if (fibers.all[thread].done) --left;
+    uint64_t last = progress_;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const uint32_t thread = order[i];
+      if (!fibers.all[thread].done) {
+        fibers.To(thread);
+        if (fibers.all[thread].done) --left;
+      }
+      const bool warp_ends = i % 32 == 31;
+      if (!warp_ends || schedule_.order != Schedule::Order::kWarpByWarp) continue;
+      if (progress_ != last) i -= 32;  // the same warp again
+      last = progress_;
     }
     stuck = progress_ == before;
   }
@@ -297,7 +305,8 @@ float EmulatedContext::Operand(uint64_t descriptor, uint32_t row, uint32_t colum
 // A is 64 x 16, B is 64 x 16 (of columns of the product), C is 64 x 64: a thread has of each 8 columns what
 // it has of the product of mma.m16n8k16, of its warp's 16 rows.
 void EmulatedContext::MultiplyShared(float (&c)[8][4], uint64_t a, uint64_t b) {
-  SyncWarpgroup();
+  // The warps of a warpgroup need not be there at the same time: only barriers order what they read.
+  SyncWarp();
   Issue([this, &c, a, b] {
     const uint32_t lane = thread_ % 32;
     for (uint32_t i = 0; i < 32; ++i) {
@@ -322,7 +331,6 @@ void EmulatedContext::MultiplyRows(float* c, int blocks, const uint32_t (&a)[4],
     }
   }
   SyncWarp();
-  SyncWarpgroup();
   Issue([this, c, blocks, b, rows, lane] {
     for (uint32_t i = 0; i < static_cast<uint32_t>(blocks) * 4; ++i) {
       const uint32_t column = i / 4 * 8 + 2 * (lane % 4) + i % 2;

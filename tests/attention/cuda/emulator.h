@@ -20,7 +20,8 @@
 namespace expunge::attention::cuda::testing {
 
 struct Schedule {
-  enum class Order { kAscending, kDescending, kShuffled };
+  // kWarpByWarp: each warp as far as it gets alone, the last one first.
+  enum class Order { kAscending, kDescending, kShuffled, kWarpByWarp };
   Order order = Order::kAscending;
   bool late_copies = true;  // land when waited for; else at once
   uint32_t seed = 1;        // of kShuffled
@@ -51,7 +52,6 @@ class Block {
   void Arrive(Barrier* barrier, uint32_t count);
   Barrier* block_barrier() { return &block_barrier_; }
   Barrier* warp_barrier(uint32_t warp) { return &warp_barriers_[warp]; }
-  Barrier* warpgroup_barrier(uint32_t group) { return &warpgroup_barriers_[group]; }
   // 64 bytes that a thread shows to its warp.
   char* Slot(uint32_t thread) { return &slots_[size_t{thread} * 64]; }
 
@@ -80,7 +80,6 @@ class Block {
   char* shared_;
   Barrier block_barrier_;
   std::vector<Barrier> warp_barriers_;
-  std::vector<Barrier> warpgroup_barriers_;
   std::vector<char> slots_;
   std::unique_ptr<Fibers> fibers_;
   uint64_t progress_ = 0;
@@ -134,7 +133,7 @@ class EmulatedContext {
     return static_cast<uint32_t>(static_cast<const char*>(address) - block_.shared());
   }
   void FenceProducts();
-  void BeginProducts() { SyncWarpgroup(); }
+  void BeginProducts() { SyncWarp(); }
   void CommitProducts();
   template <int kPending>
   void WaitForProducts() {
@@ -177,7 +176,6 @@ class EmulatedContext {
   void Finish(size_t pending);
   // Row `row`, element `column` of an operand in shared memory.
   [[nodiscard]] float Operand(uint64_t descriptor, uint32_t row, uint32_t column) const;
-  void SyncWarpgroup() { block_.Arrive(block_.warpgroup_barrier(thread_ / 128), 128); }
   void SyncWarp() { block_.Arrive(block_.warp_barrier(thread_ / 32), 32); }
   void Show(const void* from, size_t bytes) {
     memcpy(block_.Slot(thread_), from, bytes);

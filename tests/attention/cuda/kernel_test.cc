@@ -149,15 +149,18 @@ void ExpectReadsRight(Kernel kernel, const std::vector<Task>& tasks, const Sched
 
 std::vector<Schedule> Schedules() {
   using Order = Schedule::Order;
-  return {{Order::kAscending, true},   {Order::kAscending, false},  {Order::kDescending, true},
-          {Order::kDescending, false}, {Order::kShuffled, true, 3}, {Order::kShuffled, false, 4}};
+  std::vector<Schedule> schedules;
+  for (const Order order : {Order::kAscending, Order::kDescending, Order::kShuffled, Order::kWarpByWarp}) {
+    for (const bool late_copies : {true, false}) schedules.push_back({order, late_copies, 3});
+  }
+  return schedules;
 }
 
 class KernelTest : public ::testing::TestWithParam<Kernel> {};
 
 TEST_P(KernelTest, ReadsRightUnderEverySchedule) {
   for (const Schedule& schedule : Schedules()) {
-    ExpectReadsRight(GetParam(), {{Memory(141, 33, 37, 1), 21}}, schedule);
+    ExpectReadsRight(GetParam(), {{Memory(141, 33, 37, 1), 21}, {Memory(70, 9, 5, 2), 79}}, schedule);
   }
 }
 
