@@ -57,8 +57,8 @@ struct Readouts {
 // What an engine has done since it was made.
 struct EngineStatus {
   Backend backend = Backend::kCpu;
-  std::string device;             // the name of the device, or why there is none; of the CPU, its vector unit
-  uint64_t fallbacks = 0;         // tasks for the device that the CPU answered
+  std::string device;      // the name of the device; of the CPU, its vector unit, and why there is no device
+  uint64_t fallbacks = 0;  // tasks for the device that the CPU answered
   uint64_t device_errors = 0;     // errors of the device or its driver
   std::string last_device_error;  // empty: none
   uint64_t resident_bytes = 0;    // of support sets, on the device
@@ -93,9 +93,6 @@ struct EngineOptions {
 // kAuto: the device, if this build has CUDA and there is one that can be used, else the CPU.
 // Returns: FailedPrecondition for kCuda without such a device or build; says why and what to do.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeReadoutEngine(const EngineOptions& options);
-
-// Why kAuto chooses the CPU; empty if there is a device that can be used.
-[[nodiscard]] std::string WhyNoDevice();
 
 }  // namespace expunge::attention
 

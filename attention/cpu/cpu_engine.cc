@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "attention/cpu/fast_rows.h"
 #include "attention/cpu/read_rows.h"
 
@@ -103,7 +104,8 @@ void ReadTasks(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers
 
 }  // namespace
 
-CpuEngine::CpuEngine(size_t threads) : team_(threads) {}
+CpuEngine::CpuEngine(size_t threads, std::string why_no_device)
+    : team_(threads), why_no_device_(std::move(why_no_device)) {}
 
 void CpuEngine::Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) {
   ReadTasks(tasks, answers, &team_);
@@ -116,6 +118,7 @@ EngineStatus CpuEngine::Status() const {
   EngineStatus status;
   status.backend = Backend::kCpu;
   status.device = cpu::VectorUnit();
+  if (!why_no_device_.empty()) absl::StrAppend(&status.device, "; no device: ", why_no_device_);
   return status;
 }
 

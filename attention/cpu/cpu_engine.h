@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -18,8 +19,9 @@ namespace expunge::attention {
 
 class CpuEngine final : public ReadoutEngine {
  public:
-  // `threads` may work on one call, the caller included; 0: one a core.
-  explicit CpuEngine(size_t threads);
+  // `threads` may work on one call, the caller included; 0: one a core. `why_no_device`: why this is not an
+  // engine with a device, if one was looked for; its status says so.
+  explicit CpuEngine(size_t threads, std::string why_no_device = "");
 
   // kBfloat16 is read as kFloat32. Cost: 2 Q m (d + dv) flops, 3 Q m d + 2 Q m dv if certified.
   void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) override;
@@ -30,6 +32,7 @@ class CpuEngine final : public ReadoutEngine {
 
  private:
   cpu::ThreadTeam team_;
+  const std::string why_no_device_;
 };
 
 // One query, certified.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "attention/cpu/cpu_engine.h"
 #include "attention/cuda/fast_rows.h"
 
 namespace expunge::attention::cuda {
@@ -12,19 +13,6 @@ namespace {
 
 constexpr Kernel kKernels[] = {Kernel::kFloat64, Kernel::kFloat32, Kernel::kBfloat16,
                                Kernel::kBfloat16Hopper};
-
-Precision PrecisionOf(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::kFloat64:
-      return Precision::kFloat64;
-    case Kernel::kFloat32:
-      return Precision::kFloat32;
-    case Kernel::kBfloat16:
-    case Kernel::kBfloat16Hopper:
-      break;
-  }
-  return Precision::kBfloat16;
-}
 
 double Operations(const ReadoutTask& task) {
   const SupportSet& support = *task.support;
@@ -38,6 +26,19 @@ uint32_t PaddedKey(const SupportSet& support, Kernel kernel) {
 }
 
 }  // namespace
+
+Precision PrecisionOf(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kFloat64:
+      return Precision::kFloat64;
+    case Kernel::kFloat32:
+      return Precision::kFloat32;
+    case Kernel::kBfloat16:
+    case Kernel::kBfloat16Hopper:
+      break;
+  }
+  return Precision::kBfloat16;
+}
 
 struct CudaEngine::Plan {
   std::vector<size_t> device[4];  // by kKernels
@@ -200,18 +201,16 @@ EngineStatus CudaEngine::Status() const {
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeCudaEngine(const EngineOptions& options,
-                                                              std::unique_ptr<ReadoutEngine> cpu) {
-  std::string why;
-  std::unique_ptr<Device> device = OpenCudaDevice(&why);
-  if (device == nullptr) {
-    if (options.backend == BackendChoice::kAuto) return cpu;
-    return absl::FailedPreconditionError(absl::StrCat("no CUDA device can be used: ", why,
-                                                      "; readouts by the CPU need --readout=cpu or auto"));
-  }
+std::unique_ptr<ReadoutEngine> OpenCudaEngine(const EngineOptions& options, std::string* why) {
+  std::unique_ptr<Device> device = OpenCudaDevice(why);
+  if (device == nullptr) return nullptr;
   CudaEngineOptions cuda_options;
   cuda_options.device_bytes = options.device_bytes;
-  return std::make_unique<CudaEngine>(cuda_options, std::move(device), std::move(cpu));
+  auto engine = std::make_unique<CudaEngine>(cuda_options, std::move(device),
+                                             std::make_unique<CpuEngine>(options.threads));
+  *why = engine->Check();
+  if (!why->empty()) return nullptr;
+  return engine;
 }
 
 }  // namespace expunge::attention::cuda

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attention/cuda/device.h"
 #include "attention/cuda/health.h"
@@ -46,6 +46,10 @@ class CudaEngine final : public ReadoutEngine {
                const std::shared_ptr<const SupportSet>& next) override;
   [[nodiscard]] EngineStatus Status() const override;
 
+  // Reads small problems in every precision on the device, and compares with certified readouts: whether it
+  // can be relied on. Says what is wrong; empty if nothing is. Before other reads.
+  [[nodiscard]] std::string Check();
+
  private:
   // Sets what the device is to do by each kernel apart from what is for the CPU.
   struct Plan;
@@ -61,6 +65,9 @@ class CudaEngine final : public ReadoutEngine {
                                                  absl::Span<Readouts> answers);
   void ReadOnCpu(absl::Span<const ReadoutTask> tasks, const std::vector<size_t>& chosen,
                  absl::Span<Readouts> answers);
+  // Check, by one kernel. `certified`: the right answers to `tasks`.
+  [[nodiscard]] std::string CheckKernel(Kernel kernel, absl::Span<const ReadoutTask> tasks,
+                                        absl::Span<const Readouts> certified);
   // Null if the device has no more memory for one, or failed.
   [[nodiscard]] std::unique_ptr<Lane> TakeLane();
   void GiveBack(std::unique_ptr<Lane> lane);
@@ -78,10 +85,11 @@ class CudaEngine final : public ReadoutEngine {
   size_t lanes_made_ = 0;
 };
 
-// The engine of --readout=cuda and auto. With kAuto and no device that can be used it is `cpu` itself.
-// Returns: FailedPrecondition for kCuda without such a device or build; says why.
-[[nodiscard]] absl::StatusOr<std::unique_ptr<ReadoutEngine>> MakeCudaEngine(
-    const EngineOptions& options, std::unique_ptr<ReadoutEngine> cpu);
+[[nodiscard]] Precision PrecisionOf(Kernel kernel);
+
+// With the device of this machine, checked. Null if there is none that can be used, or it reads wrongly:
+// `why` says so.
+[[nodiscard]] std::unique_ptr<ReadoutEngine> OpenCudaEngine(const EngineOptions& options, std::string* why);
 
 }  // namespace expunge::attention::cuda
 

@@ -4,7 +4,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/error.h"
 
 namespace expunge::core {
@@ -20,12 +19,6 @@ constexpr std::array<Precision, 4> kAllPrecisions = {Precision::kCertified, Prec
 constexpr size_t kDeviceLanes = 2;
 
 bool HasDevice(const attention::ReadoutEngine& engine) { return engine.Status().backend != Backend::kCpu; }
-
-// Empty unless one would have been used.
-std::string WhyNoDevice(const attention::ReadoutEngine& engine, const attention::EngineOptions& options) {
-  const bool looked_for = options.backend == attention::BackendChoice::kAuto && !HasDevice(engine);
-  return looked_for ? attention::WhyNoDevice() : "";
-}
 
 attention::CombinerOptions CombinerOptionsFor(const attention::ReadoutEngine& engine,
                                               const attention::EngineOptions& options,
@@ -77,7 +70,6 @@ absl::StatusOr<attention::Precision> PrecisionFromProto(v1::ReadoutPrecision pre
 Reads::Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::EngineOptions& options,
              std::chrono::nanoseconds batch_delay)
     : engine_(std::move(engine)),
-      why_no_device_(WhyNoDevice(*engine_, options)),
       combiner_(engine_.get(), CombinerOptionsFor(*engine_, options, batch_delay)) {}
 
 void Reads::Read(absl::Span<const attention::ReadoutTask> tasks, absl::Span<attention::Readouts> answers) {
@@ -98,8 +90,7 @@ v1::ReadoutStatus Reads::Status() const {
   const attention::EngineStatus engine = engine_->Status();
   v1::ReadoutStatus status;
   status.set_backend(BackendProto(engine.backend));
-  status.set_device(why_no_device_.empty() ? engine.device
-                                           : absl::StrCat(engine.device, "; no device: ", why_no_device_));
+  status.set_device(engine.device);
   status.set_fallback_count(engine.fallbacks);
   status.set_device_error_count(engine.device_errors);
   status.set_last_device_error(engine.last_device_error);

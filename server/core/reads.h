@@ -48,7 +48,6 @@ class Reads {
   };
 
   const std::unique_ptr<attention::ReadoutEngine> engine_;
-  const std::string why_no_device_;  // where one would have been used
   attention::ReadoutCombiner combiner_;
   std::array<Count, kPrecisions> counts_;
 };

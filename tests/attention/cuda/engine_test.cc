@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attention/cpu/cpu_engine.h"
@@ -398,6 +401,41 @@ TEST_F(CudaEngineTest, SurvivesALossAtEveryCall) {
     EXPECT_EQ(engine_->Status().resident_bytes, 0U);
     EXPECT_GT(engine_->Status().fallbacks, 0U);
   }
+}
+
+TEST_F(CudaEngineTest, ADeviceThatReadsRightlyPassesTheCheckAndKeepsNothingOfIt) {
+  for (const bool hopper : {false, true}) {
+    Open({}, kMemory, hopper);
+    EXPECT_EQ(engine_->Check(), "");
+    EXPECT_EQ(engine_->Status().resident_bytes, 0U);
+    EXPECT_EQ(engine_->Status().fallbacks, 0U);
+  }
+}
+
+TEST_F(CudaEngineTest, ADeviceThatReadsWronglyIsFoundWhicheverKernelItIs) {
+  const auto check = [this](int wrong_launch) {
+    Open({});
+    int launches = 0;
+    log_->AfterLaunch([&launches, wrong_launch](const Group* groups) {
+      if (++launches == wrong_launch) std::memset(groups[0].outputs, 0x7f, sizeof(float));
+    });
+    const std::string wrong = engine_->Check();
+    log_->AfterLaunch(nullptr);
+    return std::pair(wrong, launches);
+  };
+  const auto [right, launches] = check(0);
+  EXPECT_EQ(right, "");
+  EXPECT_THAT(check(1).first, ::testing::HasSubstr("wrongly as float64"));
+  EXPECT_THAT(check(launches / 2).first, ::testing::HasSubstr("wrongly as float32"));
+  EXPECT_THAT(check(launches).first, ::testing::HasSubstr("wrongly as bfloat16"));
+}
+
+TEST_F(CudaEngineTest, ADeviceThatFailsInTheCheckIsNamedWithItsError) {
+  Open({});
+  log_->FailAt(20, DeviceError::kLost);
+  EXPECT_THAT(engine_->Check(), ::testing::HasSubstr("injected"));
+  Open({.device_bytes = 1000});
+  EXPECT_THAT(engine_->Check(), ::testing::HasSubstr("too little"));
 }
 
 TEST_F(CudaEngineTest, ManyThreadsReadWhileOthersPublish) {
