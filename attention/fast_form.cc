@@ -63,6 +63,8 @@ class FormMaker {
 
  private:
   static bool Holds(double x) { return std::fabs(x) <= static_cast<double>(std::numeric_limits<T>::max()); }
+  // With room for differences from the centre, and for a readout that is rounded beyond all values.
+  static bool HoldsWell(double x) { return Holds(4 * x); }
 
   // y_i = s (x_i - c) and b_i = log2(a_i) - gamma log2(e) |x_i - c|^2.
   bool PackKeys() {
@@ -83,7 +85,8 @@ class FormMaker {
         owned_->key_panels[((i / kPanel) * d_ + k) * kPanel + i % kPanel] = static_cast<T>(row[k]);
       }
       const double bias = std::log2(source_.weights[i]) - (source_.gamma * kLog2E) * squares;
-      if (!Holds(bias) || !Holds(LargestOf(row))) return false;
+      // Each by itself: infinity times 0 is NaN, which no maximum keeps.
+      if (!Holds(bias) || !std::all_of(row.begin(), row.end(), Holds)) return false;
       owned_->bias[i] = static_cast<T>(bias);
       norms_.bias = std::max(norms_.bias, std::fabs(bias));
       norms_.key = std::max(norms_.key, NormUpper(absl::MakeSpan(row)));
@@ -96,6 +99,7 @@ class FormMaker {
 
   // u_i = (v_i - e) / t.
   bool PackValues() {
+    if (!std::all_of(source_.values.begin(), source_.values.end(), HoldsWell)) return false;
     const size_t stride = RoundUpToPanel(dv_);
     const SecretArray<double> centre = CentreOf(source_.values, m_, dv_);
     owned_->value_centre.assign(stride, T{0});
@@ -109,7 +113,7 @@ class FormMaker {
       norms_.value = std::max(norms_.value, NormUpper(absl::MakeSpan(row)) * (1 + 0x1p-40));
     }
     const double scale = largest == 0 ? 1.0 : std::ldexp(1.0, std::ilogb(largest));
-    if (!Holds(2 * scale) || scale < static_cast<double>(std::numeric_limits<T>::min())) return false;
+    if (scale < static_cast<double>(std::numeric_limits<T>::min())) return false;
     owned_->form.support.value_scale = static_cast<T>(scale);
     owned_->values.assign(m_ * stride, T{0});
     for (size_t i = 0; i < m_; ++i) {

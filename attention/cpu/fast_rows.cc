@@ -206,7 +206,10 @@ class FastReader {
       const auto square = hn::Load(d, squares + r);
       const auto drop = hn::Mul(hn::Set(d, support_.gamma_log2e), square);
       const auto exponent = hn::Min(hn::Sub(hn::Load(d, exponents + r), drop), hn::Set(d, 64.0));
-      const auto weight = hn::Mul(hn::Load(d, totals + r), Exp2(d, exponent));
+      // The weights of the exact sum add up to 1 and no kernel value exceeds 1: nor must it, where |z|^2 is so
+      // large that its rounding alone is worth powers of two.
+      const auto sum = hn::Mul(hn::Load(d, totals + r), Exp2(d, exponent));
+      const auto weight = hn::Min(sum, hn::Set(d, 1.0));
       hn::Store(hn::Sub(hn::Add(weight, weight), hn::Set(d, support_.offset)), d, exponents + r);
       hn::Store(hn::Sqrt(square), d, squares + r);
     }

@@ -15,17 +15,11 @@ using attention::Precision;
 constexpr std::array<Precision, 4> kAllPrecisions = {Precision::kCertified, Precision::kFloat64,
                                                      Precision::kFloat32, Precision::kBfloat16};
 
-// A device computes one group while the next is brought to it; processors, one each.
-constexpr size_t kDeviceLanes = 2;
-
-bool HasDevice(const attention::ReadoutEngine& engine) { return engine.Status().backend != Backend::kCpu; }
-
-attention::CombinerOptions CombinerOptionsFor(const attention::ReadoutEngine& engine,
-                                              const attention::EngineOptions& options,
+attention::CombinerOptions CombinerOptionsFor(const attention::EngineOptions& options,
                                               std::chrono::nanoseconds batch_delay) {
   attention::CombinerOptions made;
-  const size_t processors = std::max(1U, std::thread::hardware_concurrency());
-  made.lanes = HasDevice(engine) ? kDeviceLanes : (options.threads > 0 ? options.threads : processors);
+  // Of small reads each thread of the CPU computes a group: with a device, too, many of them are for the CPU.
+  made.lanes = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   made.delay = batch_delay;
   return made;
 }
@@ -69,8 +63,7 @@ absl::StatusOr<attention::Precision> PrecisionFromProto(v1::ReadoutPrecision pre
 
 Reads::Reads(std::unique_ptr<attention::ReadoutEngine> engine, const attention::EngineOptions& options,
              std::chrono::nanoseconds batch_delay)
-    : engine_(std::move(engine)),
-      combiner_(engine_.get(), CombinerOptionsFor(*engine_, options, batch_delay)) {}
+    : engine_(std::move(engine)), combiner_(engine_.get(), CombinerOptionsFor(options, batch_delay)) {}
 
 void Reads::Read(absl::Span<const attention::ReadoutTask> tasks, absl::Span<attention::Readouts> answers) {
   combiner_.Read(tasks, answers);

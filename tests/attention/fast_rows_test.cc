@@ -192,6 +192,25 @@ constexpr GiveWay kGiveWays[] = {
 std::string GiveWayName(const ::testing::TestParamInfo<GiveWay>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Cases, GiveWayTest, ::testing::ValuesIn(kGiveWays), GiveWayName);
 
+// |q - c|^2 is so large that its rounding is worth powers of two: the decision value is wrong, but in its
+// range.
+TEST(FastRowsTest, DecisionValuesStayInTheirRangeWhereKeysAreFarApart) {
+  const ProblemShape shape{40, 64, 2, 1e4, 1, 0, 1.0};
+  const RandomProblem problem = MakeProblem(shape, 3);
+  std::vector<double> rows(problem.plain.keys.begin(), problem.plain.keys.begin() + 10 * 64);
+  for (double& x : rows) x += 0.001;
+  CpuEngine engine(1);
+  const double offset = 1 - problem.support->rho();
+  for (const Precision precision : kFastPrecisions) {
+    const Readouts answer = ReadOne(&engine, {problem.support, absl::MakeConstSpan(rows), precision});
+    ASSERT_EQ(answer.precision, precision);
+    for (const double f : answer.decision_values) {
+      EXPECT_GE(f, -offset);
+      EXPECT_LE(f, 2 - offset);
+    }
+  }
+}
+
 // Equal values have no spread: the mean is exact but for its own rounding.
 TEST(FastRowsTest, EqualValuesAreReadBack) {
   ProblemShape shape{50, 3, 2};

@@ -107,6 +107,38 @@ TEST(SupportSetTest, FastFormsAreWhatThePackedSupportSays) {
   }
 }
 
+// s = 2 gamma log2(e) is infinite, and infinity times a difference of 0 is NaN.
+TEST(SupportSetTest, AGammaBeyondAllScalesHasNoFastForm) {
+  for (const double gamma : {1e308, std::numeric_limits<double>::max()}) {
+    solver::Token token;
+    token.key = {0.5};
+    token.value = {1.0};
+    solver::Config config;
+    config.key_dimension = 1;
+    config.value_dimension = 1;
+    config.gamma = gamma;
+    const SupportSet support(config, {{&token, 0, 0.5}, {&token, 1, 0.5}}, 0.1, 0);
+    EXPECT_EQ(support.fast<float>(), nullptr);
+    EXPECT_EQ(support.fast<double>(), nullptr);
+  }
+}
+
+// Their readout, rounded, might not be a float.
+TEST(SupportSetTest, ValuesAtTheEndOfFloatHaveNoFormInFloat) {
+  for (const double value : {3.45e38, 3.3e38, -1.0e38}) {
+    solver::Token token;
+    token.key = {0.5};
+    token.value = {value};
+    solver::Config config;
+    config.key_dimension = 1;
+    config.value_dimension = 1;
+    config.gamma = 1;
+    const SupportSet support(config, {{&token, 0, 1.0}}, 0.1, 0);
+    EXPECT_EQ(support.fast<float>(), nullptr);
+    EXPECT_NE(support.fast<double>(), nullptr);
+  }
+}
+
 TEST(SupportSetTest, WhatFloatCannotHoldHasNoFormInFloat) {
   for (const ProblemShape& shape :
        {ProblemShape{5, 3, 2, 1e-45}, ProblemShape{5, 3, 2, 1, 1e60}, ProblemShape{5, 3, 2, 1, 1e-60}}) {
