@@ -75,9 +75,10 @@ class ReadoutEngine {
   virtual void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) = 0;
 
   // `next` takes the place of `previous` (either may be null): whatever copies of `previous` the engine holds
-  // are wiped as soon as the reads that use them end. Does not wait for them.
+  // are wiped as soon as the reads that use them end. Does not wait for them, and does not fail; copies of
+  // `next` are made when it is first read.
   virtual void Publish(const std::shared_ptr<const SupportSet>& previous,
-                       const std::shared_ptr<const SupportSet>& next) = 0;
+                       const std::shared_ptr<const SupportSet>& next) noexcept = 0;
 
   [[nodiscard]] virtual EngineStatus Status() const = 0;
 };

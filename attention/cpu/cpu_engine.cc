@@ -112,7 +112,7 @@ void CpuEngine::Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> a
 }
 
 void CpuEngine::Publish(const std::shared_ptr<const SupportSet>& previous,
-                        const std::shared_ptr<const SupportSet>& next) {}
+                        const std::shared_ptr<const SupportSet>& next) noexcept {}
 
 EngineStatus CpuEngine::Status() const {
   EngineStatus status;

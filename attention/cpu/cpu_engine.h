@@ -27,7 +27,7 @@ class CpuEngine final : public ReadoutEngine {
   void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) override;
   // Holds no copies: nothing to do.
   void Publish(const std::shared_ptr<const SupportSet>& previous,
-               const std::shared_ptr<const SupportSet>& next) override;
+               const std::shared_ptr<const SupportSet>& next) noexcept override;
   [[nodiscard]] EngineStatus Status() const override;
 
  private:

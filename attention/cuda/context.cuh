@@ -7,7 +7,8 @@
 
 namespace expunge::attention::cuda {
 
-extern __shared__ Quad shared_memory[];
+// Aligned as the swizzle of Hopper's matrix instructions wants it.
+extern __shared__ __align__(1024) Quad shared_memory[];
 
 struct DeviceContext {
   __device__ __forceinline__ uint32_t Thread() const { return threadIdx.x; }

@@ -1,6 +1,7 @@
 // The real device, by the CUDA runtime.
 #include <cuda_runtime.h>
 
+#include <new>
 #include <utility>
 
 #include "attention/cuda/device.h"
@@ -17,7 +18,13 @@ DeviceStatus Check(cudaError_t error, const char* what) {
   const DeviceError kind =
       error == cudaErrorMemoryAllocation ? DeviceError::kOutOfMemory : DeviceError::kLost;
   (void)cudaGetLastError();
-  return {kind, std::string(what) + ": " + cudaGetErrorName(error)};
+  DeviceStatus status{kind, {}};
+  try {
+    status.message = std::string(what) + ": " + cudaGetErrorName(error);
+  } catch (const std::bad_alloc&) {
+    // The error counts without words, too.
+  }
+  return status;
 }
 
 #define EXPUNGE_CUDA_RETURN_IF_ERROR(call, what)                                 \
@@ -58,6 +65,7 @@ class CudaDevice final : public Device {
     return Check(cudaHostAlloc(memory, bytes, cudaHostAllocDefault), "allocating pinned memory");
   }
   DeviceStatus FreeStaging(void* memory) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaFreeHost(memory), "freeing pinned memory");
   }
   DeviceStatus CreateStream(Stream* stream) override {
@@ -69,18 +77,22 @@ class CudaDevice final : public Device {
     return {};
   }
   DeviceStatus DestroyStream(Stream stream) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaStreamDestroy(Of(stream)), "destroying a stream");
   }
 
   DeviceStatus CopyIn(Stream stream, void* device_memory, const void* staging, size_t bytes) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaMemcpyAsync(device_memory, staging, bytes, cudaMemcpyHostToDevice, Of(stream)),
                  "copying to the device");
   }
   DeviceStatus CopyOut(Stream stream, void* staging, const void* device_memory, size_t bytes) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaMemcpyAsync(staging, device_memory, bytes, cudaMemcpyDeviceToHost, Of(stream)),
                  "copying from the device");
   }
   DeviceStatus Clear(Stream stream, void* device_memory, size_t bytes) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaMemsetAsync(device_memory, 0, bytes, Of(stream)), "clearing device memory");
   }
   DeviceStatus Launch(Stream stream, const LaunchShape& shape, const Group* groups, const Tile* tiles,
@@ -89,6 +101,7 @@ class CudaDevice final : public Device {
     return Check(LaunchKernel(shape, groups, tiles, tile_count, Of(stream)), "launching a kernel");
   }
   DeviceStatus Synchronize(Stream stream) override {
+    EXPUNGE_CUDA_RETURN_IF_ERROR(cudaSetDevice(ordinal_), "choosing the device");
     return Check(cudaStreamSynchronize(Of(stream)), "waiting for the device");
   }
 
@@ -168,7 +181,7 @@ std::unique_ptr<Device> OpenCudaDevice(std::string* why) {
   cudaError_t error = cudaSetDevice(best);
   if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&memory_stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, best);
-  if (error == cudaSuccess) error = CheckKernels();
+  if (error == cudaSuccess) error = PrepareKernels(best_properties.sharedMemPerBlockOptin);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
     *why = std::string(best_properties.name) + " cannot be used: " + cudaGetErrorName(error);

@@ -1,6 +1,7 @@
 #include "attention/cuda/cuda_engine.h"
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -50,7 +51,50 @@ CudaEngine::CudaEngine(const CudaEngineOptions& options, std::unique_ptr<Device>
     : options_(options),
       cpu_(std::move(cpu)),
       device_(std::move(device)),
-      resident_sets_(device_.get(), &health_, options.device_bytes) {}
+      resident_sets_(device_.get(), &health_, options.device_bytes) {
+  lanes_.reserve(options.lanes);
+}
+
+// Makes a lane if there is none, waits if there may be no more, and gives it back however its use ends.
+class CudaEngine::LaneTicket {
+ public:
+  explicit LaneTicket(CudaEngine* engine) : engine_(*engine) {
+    std::unique_lock<std::mutex> lock(engine_.lanes_mutex_);
+    engine_.lane_free_.wait(
+        lock, [this] { return !engine_.lanes_.empty() || engine_.lanes_made_ < engine_.options_.lanes; });
+    if (engine_.lanes_.empty()) {
+      ++engine_.lanes_made_;
+      return;
+    }
+    lane_ = std::move(engine_.lanes_.back());
+    engine_.lanes_.pop_back();
+  }
+  ~LaneTicket() {
+    {
+      const std::lock_guard<std::mutex> lock(engine_.lanes_mutex_);
+      if (lane_ == nullptr) {
+        --engine_.lanes_made_;
+      } else {
+        engine_.lanes_.push_back(std::move(lane_));  // there is room
+      }
+    }
+    engine_.lane_free_.notify_one();
+  }
+  LaneTicket(const LaneTicket&) = delete;
+  LaneTicket& operator=(const LaneTicket&) = delete;
+
+  // Null if the device has no more memory for one, or failed.
+  [[nodiscard]] Lane* Get() {
+    if (lane_ != nullptr) return lane_.get();
+    auto lane = std::make_unique<Lane>(engine_.device_.get(), &engine_.health_, engine_.options_.slot_bytes);
+    if (!engine_.health_.lost() && lane->Open()) lane_ = std::move(lane);
+    return lane_.get();
+  }
+
+ private:
+  CudaEngine& engine_;
+  std::unique_ptr<Lane> lane_;
+};
 
 // Of the wider tile, so that any tasks can share a launch.
 bool CudaEngine::Fits(const ReadoutTask& task, Kernel kernel) const {
@@ -72,6 +116,7 @@ bool CudaEngine::Suits(const ReadoutTask& task) const {
 
 CudaEngine::Plan CudaEngine::MakePlan(absl::Span<const ReadoutTask> tasks) const {
   Plan plan;
+  plan.cpu.reserve(tasks.size());
   double operations = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (!Suits(tasks[i])) {
@@ -94,7 +139,12 @@ void CudaEngine::Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> 
   Plan plan = MakePlan(tasks);
   for (size_t k = 0; k < std::size(kKernels); ++k) {
     if (plan.device[k].empty()) continue;
-    const std::vector<size_t> left = ReadOnDevice(tasks, kKernels[k], plan.device[k], answers);
+    std::vector<size_t> left;
+    try {
+      left = ReadOnDevice(tasks, kKernels[k], plan.device[k], answers);
+    } catch (const std::exception&) {  // of memory of the host
+      left = std::move(plan.device[k]);
+    }
     fallbacks_ += left.size();
     plan.cpu.insert(plan.cpu.end(), left.begin(), left.end());
   }
@@ -124,15 +174,14 @@ std::vector<size_t> CudaEngine::ReadOnDevice(absl::Span<const ReadoutTask> tasks
     largest_value = std::max(largest_value, resident->group().value_dimension);
     rows = std::max(rows, QueriesOf(tasks[i]));
     taken.push_back(i);
+    PrepareAnswer(tasks[i], PrecisionOf(kernel), &answers[i]);
     on_device.push_back({&tasks[i], &answers[i], std::move(resident)});
   }
   if (taken.empty()) return left;
-  std::unique_ptr<Lane> lane = TakeLane();
   const auto largest_rows = static_cast<uint32_t>(std::min(rows, size_t{1} << 20));
   const LaunchShape shape =
       ShapeFor(kernel, largest_key, largest_value, largest_rows, device_->facts().shared_bytes_per_block);
-  const bool read = lane != nullptr && lane->Read(shape, PrecisionOf(kernel), absl::MakeSpan(on_device));
-  if (lane != nullptr) GiveBack(std::move(lane));
+  const bool read = ReadInLane(shape, absl::MakeSpan(on_device));
   for (size_t t = 0; t < taken.size(); ++t) {
     if (!read || on_device[t].too_far) left.push_back(taken[t]);
   }
@@ -153,38 +202,16 @@ void CudaEngine::ReadOnCpu(absl::Span<const ReadoutTask> tasks, const std::vecto
   for (size_t i = 0; i < chosen.size(); ++i) answers[chosen[i]] = std::move(some_answers[i]);
 }
 
-std::unique_ptr<Lane> CudaEngine::TakeLane() {
-  std::unique_lock<std::mutex> lock(lanes_mutex_);
-  lane_free_.wait(lock, [this] { return !lanes_.empty() || lanes_made_ < options_.lanes; });
-  if (!lanes_.empty()) {
-    std::unique_ptr<Lane> lane = std::move(lanes_.back());
-    lanes_.pop_back();
-    return lane;
-  }
-  ++lanes_made_;
-  lock.unlock();
-  auto lane = std::make_unique<Lane>(device_.get(), &health_, options_.slot_bytes);
-  if (!health_.lost() && lane->Open()) return lane;
-  GiveBack(nullptr);
-  return nullptr;
-}
-
-void CudaEngine::GiveBack(std::unique_ptr<Lane> lane) {
-  {
-    const std::lock_guard<std::mutex> lock(lanes_mutex_);
-    if (lane == nullptr) {
-      --lanes_made_;
-    } else {
-      lanes_.push_back(std::move(lane));
-    }
-  }
-  lane_free_.notify_one();
+bool CudaEngine::ReadInLane(const LaunchShape& shape, absl::Span<DeviceTask> tasks) {
+  LaneTicket ticket(this);
+  Lane* lane = ticket.Get();
+  return lane != nullptr && lane->Read(shape, tasks);
 }
 
 void CudaEngine::Publish(const std::shared_ptr<const SupportSet>& previous,
-                         const std::shared_ptr<const SupportSet>& next) {
+                         const std::shared_ptr<const SupportSet>& next) noexcept {
   cpu_->Publish(previous, next);
-  resident_sets_.Publish(previous, next);
+  resident_sets_.Supersede(previous);
 }
 
 EngineStatus CudaEngine::Status() const {

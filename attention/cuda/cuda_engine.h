@@ -2,8 +2,9 @@
 // contributions, small tasks, memories that do not fit, queries too far away for a precision, and all tasks
 // of a device that failed.
 //
-// An error of the device costs a caller time, never an answer: the tasks under way are read by the CPU. After
-// any error but that of an allocation the device is not used again until a restart.
+// An error of the device, or of memory of the host on the way to it, costs a caller time, never an answer:
+// the tasks under way are read by the CPU. After any error of the device but that of an allocation it is not
+// used again until a restart.
 #ifndef EXPUNGE_ATTENTION_CUDA_CUDA_ENGINE_H_
 #define EXPUNGE_ATTENTION_CUDA_CUDA_ENGINE_H_
 
@@ -43,7 +44,7 @@ class CudaEngine final : public ReadoutEngine {
 
   void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) override;
   void Publish(const std::shared_ptr<const SupportSet>& previous,
-               const std::shared_ptr<const SupportSet>& next) override;
+               const std::shared_ptr<const SupportSet>& next) noexcept override;
   [[nodiscard]] EngineStatus Status() const override;
 
   // Reads small problems in every precision on the device, and compares with certified readouts: whether it
@@ -59,7 +60,8 @@ class CudaEngine final : public ReadoutEngine {
   [[nodiscard]] bool Fits(const ReadoutTask& task, Kernel kernel) const;
   // Whether the device could read it.
   [[nodiscard]] bool Suits(const ReadoutTask& task) const;
-  // Reads tasks[i] for i in `chosen`, and returns those that it could not.
+  // Reads tasks[i] for i in `chosen`, and returns those that it could not. Throws std::bad_alloc: then none
+  // of the answers counts.
   [[nodiscard]] std::vector<size_t> ReadOnDevice(absl::Span<const ReadoutTask> tasks, Kernel kernel,
                                                  const std::vector<size_t>& chosen,
                                                  absl::Span<Readouts> answers);
@@ -68,9 +70,9 @@ class CudaEngine final : public ReadoutEngine {
   // Check, by one kernel. `certified`: the right answers to `tasks`.
   [[nodiscard]] std::string CheckKernel(Kernel kernel, absl::Span<const ReadoutTask> tasks,
                                         absl::Span<const Readouts> certified);
-  // Null if the device has no more memory for one, or failed.
-  [[nodiscard]] std::unique_ptr<Lane> TakeLane();
-  void GiveBack(std::unique_ptr<Lane> lane);
+  // Lane::Read in a lane of its own; false, too, if there can be none.
+  class LaneTicket;
+  [[nodiscard]] bool ReadInLane(const LaunchShape& shape, absl::Span<DeviceTask> tasks);
 
   const CudaEngineOptions options_;
   const std::unique_ptr<ReadoutEngine> cpu_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "attention/cuda/portable.h"
 
@@ -16,8 +15,8 @@ constexpr double kOutward = 1 + 0x1p-20;
 constexpr double kUnderflow = 0x1p-500;  // squares below the normal range
 
 // About the mean of the rows, representable in float.
-std::vector<double> CentreOf(const double* rows, size_t count, size_t dimension) {
-  std::vector<double> centre(dimension, 0.0);
+Wiped<double> CentreOf(const double* rows, size_t count, size_t dimension) {
+  Wiped<double> centre(dimension, 0.0);
   for (size_t i = 0; i < count; ++i) {
     for (size_t k = 0; k < dimension; ++k) {
       centre[k] += rows[i * dimension + k] / static_cast<double>(count);
@@ -38,6 +37,12 @@ double NormUpper(const double* row, size_t dimension) {
   return std::sqrt(SquareSum(row, dimension)) * kOutward + kUnderflow;
 }
 
+// `largest` becomes |x| if that is larger, and infinite if x is no number.
+void Raise(double x, double* largest) {
+  const double magnitude = std::isnan(x) ? std::numeric_limits<double>::infinity() : std::fabs(x);
+  *largest = std::max(*largest, magnitude);
+}
+
 // A power of two t with largest / t in [1, 2); 1 for 0.
 double ScaleOf(double largest) {
   if (!(largest > 0) || !std::isfinite(largest)) return 1;
@@ -46,9 +51,13 @@ double ScaleOf(double largest) {
 
 size_t RoundUp(size_t x, size_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 
-void Put(double x, double* to) { *to = x; }
-void Put(double x, float* to) { *to = static_cast<float>(x); }
-void Put(double x, Bf16* to) { *to = ToBf16(static_cast<float>(x)); }
+// Return what was stored.
+double Put(double x, double* to) { return *to = x; }
+double Put(double x, float* to) { return *to = static_cast<float>(x); }
+double Put(double x, Bf16* to) {
+  *to = ToBf16(static_cast<float>(x));
+  return ToFloat(*to);
+}
 
 // The parts of an image, each at a multiple of 256 bytes.
 struct ImageShape {
@@ -121,25 +130,27 @@ FastRows MakeFastRows(const SupportRows& support) {
     fast.bias[i] = support.log_weights[i] * kLog2E - gamma_log2e * SquareSum(y, d);
     for (size_t k = 0; k < d; ++k) {
       y[k] *= 2 * gamma_log2e;
-      largest = std::max(largest, std::fabs(y[k]));
+      Raise(y[k], &largest);
     }
-    largest = std::max(largest, std::fabs(fast.bias[i]));
-    fast.norms.key = std::max(fast.norms.key, NormUpper(y, d));
-    fast.norms.bias = std::max(fast.norms.bias, std::fabs(fast.bias[i]) * kOutward);
+    Raise(fast.bias[i], &largest);
+    Raise(NormUpper(y, d), &fast.norms.key);
+    Raise(fast.bias[i] * kOutward, &fast.norms.bias);
     double* u = &fast.values[i * dv];
     for (size_t k = 0; k < dv; ++k) {
       u[k] = support.values[i * dv + k] - fast.value_centre[k];
-      largest_value = std::max(largest_value, std::fabs(u[k]));
+      Raise(u[k], &largest_value);
     }
-    fast.norms.value = std::max(fast.norms.value, NormUpper(u, dv));
+    Raise(NormUpper(u, dv), &fast.norms.value);
   }
   fast.value_scale = ScaleOf(largest_value);
   for (double& u : fast.values) u /= fast.value_scale;
-  const double largest_centre = std::accumulate(fast.value_centre.begin(), fast.value_centre.end(), 0.0,
-                                                [](double a, double b) { return std::max(a, std::fabs(b)); });
-  // NaN, from infinities, is no number that fits.
-  fast.fits_float = largest <= 0x1p120 && largest_value <= 0x1p120 && largest_centre <= 0x1p120 &&
-                    fast.value_scale >= 0x1p-120;
+  double largest_centre = 0;
+  for (const double e : fast.value_centre) Raise(e, &largest_centre);
+  fast.fits_double = std::isfinite(2 * gamma_log2e) && std::isfinite(largest) &&
+                     std::isfinite(fast.norms.key) && std::isfinite(fast.norms.bias) &&
+                     std::isfinite(fast.norms.value);
+  fast.fits_float = fast.fits_double && largest <= 0x1p120 && largest_value <= 0x1p120 &&
+                    largest_centre <= 0x1p120 && fast.value_scale >= 0x1p-120;
   return fast;
 }
 
@@ -207,9 +218,8 @@ double StoreQueryAs(const Query* query, const double* centre, size_t key_dimensi
                     size_t padded_key_dimension, T* to) {
   double squares = 0;
   for (size_t k = 0; k < key_dimension; ++k) {
-    const double z = static_cast<double>(query[k]) - centre[k];
+    const double z = Put(static_cast<double>(query[k]) - centre[k], to + k);
     squares += z * z;
-    Put(z, to + k);
   }
   std::fill(to + key_dimension, to + padded_key_dimension, T{});
   return std::sqrt(squares);

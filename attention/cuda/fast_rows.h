@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "attention/cuda/launch.h"
+#include "attention/cuda/wiped.h"
 #include "attention/error_bound.h"
 
 namespace expunge::attention::cuda {
@@ -28,15 +28,19 @@ struct FastRows {
   size_t tokens = 0;
   size_t key_dimension = 0;
   size_t value_dimension = 0;
-  std::vector<double> keys;    // y_i
-  std::vector<double> bias;    // b_i
-  std::vector<double> values;  // u_i
-  std::vector<double> key_centre;
-  std::vector<double> value_centre;
+  Wiped<double> keys;    // y_i
+  Wiped<double> bias;    // b_i
+  Wiped<double> values;  // u_i
+  Wiped<double> key_centre;
+  Wiped<double> value_centre;
   double value_scale = 1;
   FastNorms norms;
-  // Every number fits a float: the magnitudes are at most 2^120, or the form is for doubles alone.
-  bool fits_float = false;
+  bool fits_double = false;  // every number and norm is finite: without that there is no fast form
+  bool fits_float = false;   // besides, magnitudes are at most 2^120
+
+  [[nodiscard]] bool Fit(Kernel kernel) const {
+    return kernel == Kernel::kFloat64 ? fits_double : fits_float;
+  }
 };
 
 // Cost: O(tokens (key_dimension + value_dimension)).
@@ -44,7 +48,7 @@ struct FastRows {
 
 // One piece of memory with everything of a support set that a kernel reads; the device gets a copy of it.
 struct SupportImage {
-  std::vector<char> bytes;
+  Wiped<char> bytes;
   size_t bias = 0;  // offsets of the parts; keys are at 0
   size_t values = 0;
   size_t value_centre = 0;
@@ -59,7 +63,7 @@ struct SupportImage {
 // dimensions, biases with -infinity.
 //   kFloat64, kBfloat16   keys [tokens][key dimension]; values transposed, [value dimension][tokens]
 //   kFloat32              keys [tokens / 128][key dimension][128]; values [tokens][value dimension]
-// Cost: O(tokens (key_dimension + value_dimension)). REQUIRES: rows.fits_float unless kFloat64.
+// Cost: O(tokens (key_dimension + value_dimension)). REQUIRES: rows.Fit(kernel).
 [[nodiscard]] SupportImage MakeSupportImage(const FastRows& rows, Kernel kernel);
 
 // What such an image takes, without making it.
@@ -76,7 +80,7 @@ struct KernelTraits {
 [[nodiscard]] KernelTraits TraitsOf(Kernel kernel);
 
 // Writes q - c of one query for `kernel`: padded_key_dimension elements, the last ones 0. Returns
-// |q - c|_2 as doubles compute it. Query: float or double.
+// |q - c|_2, of q - c as it was stored, as doubles compute it. Query: float or double.
 template <typename Query>
 double StoreQuery(const Query* query, const double* centre, size_t key_dimension, size_t padded_key_dimension,
                   Kernel kernel, void* to);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "attention/cuda/device.h"
@@ -23,12 +24,16 @@ class Health {
   }
 
   // Notes an error; returns whether there was none.
-  bool Note(const DeviceStatus& status) {
+  bool Note(const DeviceStatus& status) noexcept {
     if (status.ok()) return true;
     ++errors_;
     if (status.error == DeviceError::kLost) lost_.store(true);
     const std::lock_guard<std::mutex> lock(mutex_);
-    last_error_ = status.message;
+    try {
+      last_error_ = status.message;
+    } catch (const std::bad_alloc&) {
+      // The error counts without words, too.
+    }
     return false;
   }
 

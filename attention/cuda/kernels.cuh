@@ -8,11 +8,12 @@
 
 namespace expunge::attention::cuda {
 
-// Arrays on the device. Returns the error of the launch alone.
+// Arrays on the device. Returns the error of the launch alone. After PrepareKernels.
 cudaError_t LaunchKernel(const LaunchShape& shape, const Group* groups, const Tile* tiles,
                          uint32_t tile_count, cudaStream_t stream);
-// Whether there is code for the current device.
-cudaError_t CheckKernels();
+// Whether there is code for the current device; allows all kernels so much shared memory for a block. That is
+// a setting of each kernel, which all threads share: once, before any launch.
+cudaError_t PrepareKernels(size_t shared_bytes_per_block);
 
 using Entry = void (*)(const Group* groups, const Tile* tiles);
 // By the columns of the values in a tile, 64 or 128.

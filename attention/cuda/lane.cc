@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 #include <variant>
 
 #include "attention/cuda/fast_rows.h"
@@ -61,14 +60,21 @@ void TakeOutputs(const DeviceTask& task, size_t first, size_t rows, const char* 
   const SupportSet& support = *task.task->support;
   const size_t dv = support.value_dimension();
   Readouts& answer = *task.answer;
-  std::memcpy(std::get<std::vector<A>>(answer.outputs).data() + first * dv, outputs, rows * dv * sizeof(A));
+  std::visit(
+      [=](auto& all) {
+        static_assert(sizeof(all[0]) == 4 || sizeof(all[0]) == 8);
+        std::memcpy(all.data() + first * dv, outputs, rows * dv * sizeof(all[0]));
+      },
+      answer.outputs);
   for (size_t q = 0; q < rows; ++q) {
     A sum[2];
     std::memcpy(sum, sums + q * sizeof(sum), sizeof(sum));
     double& decision = answer.decision_values[first + q];
-    // f = 2 P 2^(L - gamma log2(e) |q - c|^2) - (1 - rho); far away the power is 0.
+    // f = 2 P 2^(L - gamma log2(e) |q - c|^2) - (1 - rho); far away the power is 0. The sum of the weights
+    // times a kernel of at most 1 is at most 1, whatever rounding made of the exponent.
     const double exponent = static_cast<double>(sum[1]) - support.gamma() * kLog2E * decision * decision;
-    decision = 2 * static_cast<double>(sum[0]) * std::exp2(exponent) - (1 - support.rho());
+    const double weight = std::clamp(static_cast<double>(sum[0]) * std::exp2(exponent), 0.0, 1.0);
+    decision = 2 * weight - (1 - support.rho());
   }
 }
 
@@ -77,6 +83,21 @@ void TakeOutputs(const DeviceTask& task, size_t first, size_t rows, const char* 
 size_t QueriesOf(const ReadoutTask& task) {
   return std::visit([&task](const auto& rows) { return rows.size() / task.support->key_dimension(); },
                     task.queries);
+}
+
+void PrepareAnswer(const ReadoutTask& task, Precision precision, Readouts* answer) {
+  const size_t queries = QueriesOf(task);
+  const size_t numbers = queries * task.support->value_dimension();
+  *answer = Readouts();
+  answer->backend = Backend::kCuda;
+  answer->precision = precision;
+  if (precision == Precision::kFloat64) {
+    answer->outputs = std::variant_alternative_t<1, OutputRows>(numbers);
+  } else {
+    answer->outputs = std::variant_alternative_t<0, OutputRows>(numbers);
+  }
+  answer->decision_values.resize(queries);
+  answer->error_bounds.resize(queries);
 }
 
 bool Lane::Open() {
@@ -142,31 +163,31 @@ bool Lane::Start(const LaunchShape& shape, Slot* slot) {
     piece.outputs = at;
     piece.sums = at + Aligned(piece.rows * OutputBytes(shape, groups[i]));
     at = piece.sums + Aligned(piece.rows * SumBytes(shape));
-    StoreQueries(shape, piece.task, piece.first, piece.rows, staging + piece.queries);
     groups[i].queries = memory + piece.queries;
     groups[i].outputs = memory + piece.outputs;
     groups[i].sums = memory + piece.sums;
   }
   slot->used = at;
+  for (const Piece& piece : slot->pieces)
+    StoreQueries(shape, piece.task, piece.first, piece.rows, staging + piece.queries);
   std::memcpy(staging, groups.data(), groups.size() * sizeof(Group));
   std::memcpy(staging + tiles_at, tiles.data(), tiles.size() * sizeof(Tile));
-  // Nothing of the queries or the answers stays on the device.
-  return health_->Note(device_->CopyIn(slot->stream, memory, staging, outputs_at)) &&
-         health_->Note(device_->Launch(slot->stream, shape, reinterpret_cast<const Group*>(memory),
-                                       reinterpret_cast<const Tile*>(memory + tiles_at),
-                                       static_cast<uint32_t>(tiles.size()))) &&
-         health_->Note(
-             device_->CopyOut(slot->stream, staging + outputs_at, memory + outputs_at, at - outputs_at)) &&
-         health_->Note(device_->Clear(slot->stream, memory, at));
+  const bool started =
+      health_->Note(device_->CopyIn(slot->stream, memory, staging, outputs_at)) &&
+      health_->Note(device_->Launch(slot->stream, shape, reinterpret_cast<const Group*>(memory),
+                                    reinterpret_cast<const Tile*>(memory + tiles_at),
+                                    static_cast<uint32_t>(tiles.size()))) &&
+      health_->Note(
+          device_->CopyOut(slot->stream, staging + outputs_at, memory + outputs_at, at - outputs_at));
+  // Nothing of the queries or the answers stays on the device, however far they came.
+  return !health_->lost() && health_->Note(device_->Clear(slot->stream, memory, at)) && started;
 }
 
 bool Lane::Finish(const LaunchShape& shape, Slot* slot) {
-  const std::vector<Piece> pieces = std::exchange(slot->pieces, {});
-  if (pieces.empty()) return true;
-  const bool ok = health_->Note(device_->Synchronize(slot->stream));
+  if (slot->pieces.empty()) return true;
+  if (!health_->Note(device_->Synchronize(slot->stream))) return false;
   const auto* staging = static_cast<const char*>(slot->staging);
-  for (const Piece& piece : pieces) {
-    if (!ok) break;
+  for (const Piece& piece : slot->pieces) {
     const char* outputs = staging + piece.outputs;
     if (TraitsOf(shape.kernel).accumulator_bytes == sizeof(double)) {
       TakeOutputs<double>(*piece.task, piece.first, piece.rows, outputs, staging + piece.sums);
@@ -175,39 +196,40 @@ bool Lane::Finish(const LaunchShape& shape, Slot* slot) {
     }
   }
   Wipe(slot->staging, slot->used);
+  slot->pieces.clear();
   slot->used = 0;
-  return ok;
+  return true;
 }
 
-bool Lane::Read(const LaunchShape& shape, Precision precision, absl::Span<DeviceTask> tasks) {
-  for (DeviceTask& task : tasks) {
-    const size_t queries = QueriesOf(*task.task);
-    const size_t numbers = queries * task.task->support->value_dimension();
-    *task.answer = Readouts();
-    task.answer->backend = Backend::kCuda;
-    task.answer->precision = precision;
-    if (precision == Precision::kFloat64) {
-      task.answer->outputs = std::vector<double>(numbers);
-    } else {
-      task.answer->outputs = std::vector<float>(numbers);
-    }
-    task.answer->decision_values.resize(queries);
-    task.answer->error_bounds.resize(queries);
+void Lane::Abandon() noexcept {
+  for (Slot& slot : slots_) {
+    slot.pieces.clear();
+    if (slot.used == 0) continue;
+    // What was started may still read and write the slot.
+    if (!health_->lost()) health_->Note(device_->Synchronize(slot.stream));
+    Wipe(slot.staging, slot.used);
+    // A lost device may write once more: the end of the lane wipes again.
+    if (!health_->lost()) slot.used = 0;
   }
-  bool ok = true;
+}
+
+bool Lane::Read(const LaunchShape& shape, absl::Span<DeviceTask> tasks) {
+  // Also where memory of the host runs out: nothing may be under way then, or left in the slots.
+  struct Abandoning {
+    ~Abandoning() { lane->Abandon(); }
+    Lane* lane;
+  } const abandoning{this};
   Cursor cursor;
-  for (size_t turn = 0; ok && cursor.task < tasks.size(); ++turn) {
+  for (size_t turn = 0; cursor.task < tasks.size(); ++turn) {
     Slot& slot = slots_[turn % 2];
-    ok = Finish(shape, &slot);
-    if (!ok) break;
+    if (!Finish(shape, &slot)) return false;
     Choose(shape, tasks, &cursor, &slot);
-    ok = Start(shape, &slot);
+    if (!Start(shape, &slot)) return false;
   }
   for (Slot& slot : slots_) {
-    if (ok || !health_->lost()) ok = Finish(shape, &slot) && ok;
-    slot.pieces.clear();
+    if (!Finish(shape, &slot)) return false;
   }
-  return ok;
+  return true;
 }
 
 }  // namespace expunge::attention::cuda

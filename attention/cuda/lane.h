@@ -27,6 +27,9 @@ struct DeviceTask {
 
 [[nodiscard]] size_t QueriesOf(const ReadoutTask& task);
 
+// An answer of the device in `precision`, to be filled.
+void PrepareAnswer(const ReadoutTask& task, Precision precision, Readouts* answer);
+
 // Threads: not thread-safe.
 class Lane {
  public:
@@ -41,8 +44,10 @@ class Lane {
   // Takes what it needs from the device; false if that fails. Before Read.
   [[nodiscard]] bool Open();
   // Fills the answers of all tasks, but for those that are too far. False if the device failed: then no
-  // answer counts. REQUIRES: shapes that fit, of all tasks together (ShapeFor).
-  [[nodiscard]] bool Read(const LaunchShape& shape, Precision precision, absl::Span<DeviceTask> tasks);
+  // answer counts. However it ends, and also by an exception (of memory of the host): nothing is under way
+  // afterwards, and nothing of the queries and answers is left. REQUIRES: shapes that fit, of all tasks
+  // together (ShapeFor); answers prepared in the kernel's precision.
+  [[nodiscard]] bool Read(const LaunchShape& shape, absl::Span<DeviceTask> tasks);
 
  private:
   // Some rows of one task.
@@ -59,7 +64,7 @@ class Lane {
     void* staging = nullptr;
     void* memory = nullptr;
     std::vector<Piece> pieces;  // under way
-    size_t used = 0;            // bytes
+    size_t used = 0;            // bytes that are not wiped
   };
   struct Cursor {
     size_t task = 0;
@@ -70,6 +75,8 @@ class Lane {
   void Choose(const LaunchShape& shape, absl::Span<DeviceTask> tasks, Cursor* cursor, Slot* slot) const;
   [[nodiscard]] bool Start(const LaunchShape& shape, Slot* slot);
   [[nodiscard]] bool Finish(const LaunchShape& shape, Slot* slot);
+  // Waits for what is under way, takes none of it, and wipes the staging memory.
+  void Abandon() noexcept;
 
   Device* const device_;
   Health* const health_;

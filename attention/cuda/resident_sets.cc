@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <new>
 #include <utility>
 
 #include "attention/cuda/arithmetic.h"
@@ -14,8 +16,8 @@ constexpr size_t kStagingBytes = size_t{4} << 20;
 
 // The fast form of `support`, and no copy of its rows left behind.
 FastRows FastRowsOf(const SupportSet& support) {
-  std::vector<double> keys(support.size() * support.key_dimension());
-  std::vector<double> values(support.size() * support.value_dimension());
+  Wiped<double> keys(support.size() * support.key_dimension());
+  Wiped<double> values(support.size() * support.value_dimension());
   support.CopyRows(keys.data(), values.data());
   SupportRows rows;
   rows.tokens = support.size();
@@ -25,23 +27,12 @@ FastRows FastRowsOf(const SupportSet& support) {
   rows.values = values.data();
   rows.log_weights = support.certified().bias;
   rows.gamma = support.gamma();
-  FastRows fast = MakeFastRows(rows);
-  Wipe(&keys);
-  Wipe(&values);
-  return fast;
-}
-
-void WipeRows(FastRows* rows) {
-  for (std::vector<double>* part :
-       {&rows->keys, &rows->bias, &rows->values, &rows->key_centre, &rows->value_centre}) {
-    Wipe(part);
-  }
+  return MakeFastRows(rows);
 }
 
 }  // namespace
 
 ResidentSet::~ResidentSet() {
-  Wipe(&key_centre_);
   if (memory_ == nullptr) return;
   shared_->bytes -= bytes_;
   // A lost device keeps its memory until the process ends, and nothing can be done to it.
@@ -83,77 +74,76 @@ std::shared_ptr<const ResidentSet> ResidentSets::Get(const std::shared_ptr<const
   if (resident != nullptr || health_->lost()) return resident;
   resident = Make(*support, kernel);
   if (resident == nullptr) return nullptr;
-  Evicted gone;
+  Sweep();
   const std::lock_guard<std::mutex> lock(mutex_);
-  Sweep(&gone);
+  if (!keeps_) return resident;
   const auto superseded = superseded_.find(support.get());
   if (superseded != superseded_.end() && superseded->second.lock() == support) return resident;
   entries_[{support.get(), kernel}] = {support, resident, ++uses_};
   return resident;
 }
 
-void ResidentSets::Publish(const std::shared_ptr<const SupportSet>& previous,
-                           const std::shared_ptr<const SupportSet>& next) {
-  std::vector<Kernel> kernels;
-  Evicted gone;  // wiped below, without the lock
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Sweep(&gone);
-    if (previous != nullptr) {
-      superseded_[previous.get()] = previous;
-      auto entry = entries_.lower_bound({previous.get(), Kernel::kFloat64});
-      while (entry != entries_.end() && entry->first.first == previous.get()) {
-        kernels.push_back(entry->first.second);
-        gone.push_back(std::move(entry->second.resident));
-        entry = entries_.erase(entry);
-      }
-    }
+void ResidentSets::Supersede(const std::shared_ptr<const SupportSet>& previous) noexcept {
+  if (previous != nullptr) Note(previous);
+  while (previous != nullptr) {
+    const Entries::node_type gone = Take([&](const Entries::value_type& entry) {  // wiped without the lock
+      return entry.first.first == previous.get();
+    });
+    if (gone.empty()) break;
   }
-  gone.clear();
-  if (next == nullptr || next->empty()) return;
-  for (const Kernel kernel : kernels) (void)Get(next, kernel);
+  Sweep();
+}
+
+// Before the copies go, so that no reader puts another one on the list behind our back.
+void ResidentSets::Note(const std::shared_ptr<const SupportSet>& superseded) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  try {
+    superseded_[superseded.get()] = superseded;
+  } catch (const std::bad_alloc&) {
+    keeps_ = false;
+  }
 }
 
 void ResidentSets::Forget() {
-  std::map<Key, Entry> gone;
+  Entries gone;
   const std::lock_guard<std::mutex> lock(mutex_);
   gone.swap(entries_);
 }
 
-void ResidentSets::Sweep(Evicted* gone) {
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (entry->second.support.expired()) {
-      gone->push_back(std::move(entry->second.resident));
-      entry = entries_.erase(entry);
-    } else {
-      ++entry;
-    }
+template <typename Wanted>
+ResidentSets::Entries::node_type ResidentSets::Take(const Wanted& wanted) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::find_if(entries_.begin(), entries_.end(), wanted);
+  return found == entries_.end() ? Entries::node_type() : entries_.extract(found);
+}
+
+ResidentSets::Entries::node_type ResidentSets::TakeColdest() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto coldest = entries_.end();
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    // New holders come only under this lock, so that one held by the list alone stays so.
+    if (entry->second.resident.use_count() > 1) continue;
+    if (coldest == entries_.end() || entry->second.last_use < coldest->second.last_use) coldest = entry;
   }
+  return coldest == entries_.end() ? Entries::node_type() : entries_.extract(coldest);
+}
+
+void ResidentSets::Sweep() {
+  const auto gone = [](const Entries::value_type& entry) { return entry.second.support.expired(); };
+  while (!Take(gone).empty()) {
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
   for (auto set = superseded_.begin(); set != superseded_.end();) {
     set = set->second.expired() ? superseded_.erase(set) : std::next(set);
   }
 }
 
-ResidentSets::Evicted ResidentSets::Evict(uint64_t needed, bool all) {
-  Evicted evicted;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Sweep(&evicted);
-  uint64_t left = shared_->bytes.load();
-  for (const auto& resident : evicted) left -= resident.use_count() == 1 ? resident->bytes_ : 0;
-  while (all || left + needed > budget_) {
-    auto coldest = entries_.end();
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      // New holders come only under this lock, so that one held by the list alone stays so.
-      if (entry->second.resident.use_count() > 1) continue;
-      if (coldest == entries_.end() || entry->second.last_use < coldest->second.last_use) coldest = entry;
-    }
-    if (coldest == entries_.end()) break;
-    left -= coldest->second.resident->bytes_;
-    evicted.push_back(std::move(coldest->second.resident));
-    entries_.erase(coldest);
+void ResidentSets::Evict(uint64_t needed, bool all) {
+  Sweep();
+  while (all || shared_->bytes.load() + needed > budget_) {
+    if (TakeColdest().empty()) return;
     ++evictions_;
   }
-  return evicted;
 }
 
 bool ResidentSets::EnsureUploads() {
@@ -162,13 +152,13 @@ bool ResidentSets::EnsureUploads() {
 }
 
 bool ResidentSets::Allocate(size_t bytes, ResidentSet* resident) {
-  (void)Evict(bytes, /*all=*/false);
+  Evict(bytes, /*all=*/false);
   if (health_->lost() || shared_->bytes.load() + bytes > budget_) return false;
   void* memory = nullptr;
   DeviceStatus status = device_->Allocate(bytes, &memory);
   if (status.error == DeviceError::kOutOfMemory) {
     health_->Note(status);
-    (void)Evict(0, /*all=*/true);
+    Evict(0, /*all=*/true);
     if (health_->lost()) return false;
     status = device_->Allocate(bytes, &memory);
   }
@@ -180,7 +170,7 @@ bool ResidentSets::Allocate(size_t bytes, ResidentSet* resident) {
 }
 
 // By way of the staging buffer, so that no copy is left in memory of the driver. Holds upload_mutex_.
-bool ResidentSets::Send(const std::vector<char>& bytes, void* to) {
+bool ResidentSets::Send(const Wiped<char>& bytes, void* to) {
   bool sent = true;
   for (size_t begin = 0; sent && begin < bytes.size(); begin += kStagingBytes) {
     const size_t length = std::min(kStagingBytes, bytes.size() - begin);
@@ -198,22 +188,15 @@ std::shared_ptr<const ResidentSet> ResidentSets::Make(const SupportSet& support,
       SupportImageBytes(support.size(), support.key_dimension(), support.value_dimension(), kernel);
   if (bytes > budget_ || !EnsureUploads()) return nullptr;
   FastRows rows = FastRowsOf(support);
-  std::shared_ptr<ResidentSet> resident;
-  if (rows.fits_float || kernel == Kernel::kFloat64) {
-    resident = std::shared_ptr<ResidentSet>(new ResidentSet(shared_));
-    SupportImage image = MakeSupportImage(rows, kernel);
-    if (Allocate(bytes, resident.get()) && Send(image.bytes, resident->memory_)) {
-      const ReadoutShape shape{support.size(), support.key_dimension(), support.value_dimension()};
-      resident->group_ = image.At(resident->memory_);
-      resident->key_centre_ = rows.key_centre;
-      resident->error_bound_ = FastErrorBound(ArithmeticOf(kernel, shape, image.group.padded_key_dimension),
-                                              rows.norms, support.value_bounds(), shape);
-    } else {
-      resident = nullptr;
-    }
-    Wipe(image.bytes.data(), image.bytes.size());
-  }
-  WipeRows(&rows);
+  if (!rows.Fit(kernel)) return nullptr;
+  const SupportImage image = MakeSupportImage(rows, kernel);
+  auto resident = std::shared_ptr<ResidentSet>(new ResidentSet(shared_));
+  if (!Allocate(bytes, resident.get()) || !Send(image.bytes, resident->memory_)) return nullptr;
+  const ReadoutShape shape{support.size(), support.key_dimension(), support.value_dimension()};
+  resident->group_ = image.At(resident->memory_);
+  resident->key_centre_ = std::move(rows.key_centre);
+  resident->error_bound_ = FastErrorBound(ArithmeticOf(kernel, shape, image.group.padded_key_dimension),
+                                          rows.norms, support.value_bounds(), shape);
   return resident;
 }
 

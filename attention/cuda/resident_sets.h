@@ -12,11 +12,11 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "attention/cuda/device.h"
 #include "attention/cuda/fast_rows.h"
 #include "attention/cuda/health.h"
+#include "attention/cuda/wiped.h"
 #include "attention/error_bound.h"
 #include "attention/support_set.h"
 
@@ -31,7 +31,7 @@ class ResidentSet {
 
   // Queries and outputs are left to be filled in.
   [[nodiscard]] const Group& group() const { return group_; }
-  [[nodiscard]] const std::vector<double>& key_centre() const { return key_centre_; }
+  [[nodiscard]] const Wiped<double>& key_centre() const { return key_centre_; }
   [[nodiscard]] const FastErrorBound& error_bound() const { return error_bound_; }
 
  private:
@@ -49,7 +49,7 @@ class ResidentSet {
   void* memory_ = nullptr;
   size_t bytes_ = 0;
   Group group_;
-  std::vector<double> key_centre_;
+  Wiped<double> key_centre_;
   FastErrorBound error_bound_;
 };
 
@@ -67,9 +67,9 @@ class ResidentSets {
   // type, or the device failed, which health tells. Cost, when it is not there yet: O(m (d + dv)).
   [[nodiscard]] std::shared_ptr<const ResidentSet> Get(const std::shared_ptr<const SupportSet>& support,
                                                        Kernel kernel);
-  // ReadoutEngine::Publish.
-  void Publish(const std::shared_ptr<const SupportSet>& previous,
-               const std::shared_ptr<const SupportSet>& next);
+  // Takes all copies of `previous` (which may be null) off the list, for good. Needs no memory: what must be
+  // forgotten is forgotten also where there is none.
+  void Supersede(const std::shared_ptr<const SupportSet>& previous) noexcept;
   // Of a lost device: lets go of all copies.
   void Forget();
 
@@ -83,19 +83,24 @@ class ResidentSets {
     std::shared_ptr<const ResidentSet> resident;
     uint64_t last_use = 0;
   };
-  using Evicted = std::vector<std::shared_ptr<const ResidentSet>>;
+  using Entries = std::map<Key, Entry>;
 
   [[nodiscard]] std::shared_ptr<const ResidentSet> Find(const std::shared_ptr<const SupportSet>& support,
                                                         Kernel kernel);
   [[nodiscard]] std::shared_ptr<const ResidentSet> Make(const SupportSet& support, Kernel kernel);
   [[nodiscard]] bool Allocate(size_t bytes, ResidentSet* resident);
-  [[nodiscard]] bool Send(const std::vector<char>& bytes, void* to);
+  [[nodiscard]] bool Send(const Wiped<char>& bytes, void* to);
   [[nodiscard]] bool EnsureUploads();
+  void Note(const std::shared_ptr<const SupportSet>& superseded) noexcept;
+  // Take one off the list, if there is one: it is wiped with the result, unless somebody still reads it.
+  template <typename Wanted>
+  [[nodiscard]] Entries::node_type Take(const Wanted& wanted);
+  [[nodiscard]] Entries::node_type TakeColdest();  // of those that nobody reads
   // Takes copies that nobody reads off the list, the coldest first, until `needed` more bytes are within the
-  // budget; all of them if `all`. They are wiped as the result goes.
-  [[nodiscard]] Evicted Evict(uint64_t needed, bool all);
-  // Takes those of support sets that are gone off the list. REQUIRES: mutex_.
-  void Sweep(Evicted* gone);
+  // budget; all of them if `all`.
+  void Evict(uint64_t needed, bool all);
+  // Takes those of support sets that are gone off the list.
+  void Sweep();
 
   Device* const device_;
   Health* const health_;
@@ -104,8 +109,11 @@ class ResidentSets {
   std::atomic<uint64_t> evictions_{0};
 
   std::mutex mutex_;
-  std::map<Key, Entry> entries_;
+  Entries entries_;
   std::map<const SupportSet*, std::weak_ptr<const SupportSet>> superseded_;
+  // False once a superseded set could not be noted, for want of memory: every copy is then for one read, as
+  // it might be of that set.
+  bool keeps_ = true;
   uint64_t uses_ = 0;
 
   std::mutex upload_mutex_;  // before mutex_

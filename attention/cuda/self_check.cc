@@ -95,7 +95,7 @@ std::string CudaEngine::Check() {
   for (size_t k = 0; k < kernels.size() && wrong.empty(); ++k) {
     wrong = CheckKernel(kernels[k], tasks, certified);
   }
-  for (const Problem& problem : problems) resident_sets_.Publish(problem.support, nullptr);
+  for (const Problem& problem : problems) resident_sets_.Supersede(problem.support);
   return wrong.empty() ? "" : absl::StrCat(device_->facts().name, " ", wrong);
 }
 

@@ -65,7 +65,7 @@ class DoorEngine final : public ReadoutEngine {
     engine_.Read(tasks, answers);
   }
   void Publish(const std::shared_ptr<const SupportSet>& /*previous*/,
-               const std::shared_ptr<const SupportSet>& /*next*/) override {}
+               const std::shared_ptr<const SupportSet>& /*next*/) noexcept override {}
   [[nodiscard]] EngineStatus Status() const override { return engine_.Status(); }
 
   // The first calls, so many, stay inside until Open.

@@ -88,6 +88,16 @@ bool Ok(cudaError_t error, const char* what) {
   return error == cudaSuccess;
 }
 
+#ifdef EXPUNGE_CHECK_CUBLAS
+constexpr bool kHasProduct = true;
+bool Ok(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) std::printf("FAIL %s: error %d\n", what, static_cast<int>(status));
+  return status == CUBLAS_STATUS_SUCCESS;
+}
+#else
+constexpr bool kHasProduct = false;
+#endif
+
 // Memory of the device, freed at the end.
 class Memories {
  public:
@@ -163,7 +173,7 @@ class Bench {
   }
 
   // Seconds of a matrix product with as many operations: rows x tokens, 2 d terms each. Negative: not at
-  // hand.
+  // hand, or it failed and that was printed.
   double Product(const Shape& shape, Kernel kernel) {
 #ifdef EXPUNGE_CHECK_CUBLAS
     const size_t rows = shape.memories * shape.rows;
@@ -176,8 +186,8 @@ class Bench {
     if (a == nullptr || b == nullptr || c == nullptr) return -1;
     if (!Scatter(a, rows * k, kernel) || !Scatter(b, shape.tokens * k, kernel)) return -1;
     cublasHandle_t handle = nullptr;
-    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) return -1;
-    (void)cublasSetStream(handle, stream_);
+    if (!Ok(cublasCreate(&handle), "opening cuBLAS") || !Ok(cublasSetStream(handle, stream_), "its stream"))
+      return -1;
     const bool wide = kernel == Kernel::kFloat64;
     const cudaDataType_t type = wide ? CUDA_R_64F : kernel == Kernel::kFloat32 ? CUDA_R_32F : CUDA_R_16BF;
     const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
@@ -191,8 +201,9 @@ class Bench {
     const int m = static_cast<int>(shape.tokens);
     const int depth = static_cast<int>(k);
     const double seconds = Time(stream_, repetitions_, [&] {
-      return cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, n, depth, one, b, type, depth, a, type, depth,
-                          zero, c, type, m, compute, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS;
+      return Ok(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, n, depth, one, b, type, depth, a, type,
+                             depth, zero, c, type, m, compute, CUBLAS_GEMM_DEFAULT),
+                "a product of cuBLAS");
     });
     (void)cublasDestroy(handle);
     return seconds;
@@ -216,6 +227,7 @@ class Bench {
     const auto [floor, what] = FloorOf(limits_, cost, kernel);
     char product[24] = "-";
     const double product_seconds = Product(shape, kernel);
+    if (kHasProduct && product_seconds < 0) return false;
     if (product_seconds > 0) std::snprintf(product, sizeof(product), "%.2f", product_seconds / seconds);
     char full[24] = "-";
     if (full_seconds > 0) std::snprintf(full, sizeof(full), "%.0fx", full_seconds / seconds);

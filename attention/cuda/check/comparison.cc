@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "attention/cuda/arithmetic.h"
@@ -59,8 +61,8 @@ class Launcher {
     cases_.push_back(std::move(prepared));
   }
 
-  // Empty, or what failed.
-  std::string Run() {
+  // Launches so many times, one after the other. Empty, or what failed.
+  std::string Run(int launches = 1) {
     const size_t groups_at = std::exchange(bytes_, bytes_ + Aligned(cases_.size() * sizeof(Group)));
     uint32_t largest_key = 0;
     uint32_t largest_value = 0;
@@ -88,7 +90,7 @@ class Launcher {
     Fill(groups_at);
     std::memcpy(host() + tiles_at, tiles.data(), tiles.size() * sizeof(Tile));
     status = device_->CopyIn(stream_, memory_, staging_, bytes_);
-    if (status.ok()) {
+    for (int i = 0; status.ok() && i < launches; ++i) {
       status = device_->Launch(stream_, shape, reinterpret_cast<const Group*>(there() + groups_at),
                                reinterpret_cast<const Tile*>(there() + tiles_at),
                                static_cast<uint32_t>(tiles.size()));
@@ -176,6 +178,11 @@ std::vector<size_t> ChooseRows(size_t rows, size_t most) {
   return chosen;
 }
 
+// `largest` becomes x if that is larger, and infinite if x is no number.
+void Raise(double x, double* largest) {
+  *largest = std::max(*largest, std::isnan(x) ? std::numeric_limits<double>::infinity() : x);
+}
+
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   double squares = 0;
   for (size_t k = 0; k < a.size(); ++k) squares += (a[k] - b[k]) * (a[k] - b[k]);
@@ -196,20 +203,34 @@ void CompareCase(const Launcher& launcher, const Prepared& c, Kernel kernel, siz
     std::vector<double> output(c.size.dv);
     for (size_t k = 0; k < c.size.dv; ++k) output[k] = launcher.Number(c.outputs_at, q * c.size.dv + k);
     const double error = Distance(output, exact);
-    comparison->error = std::max(comparison->error, error / scale);
-    comparison->plain_error =
-        std::max(comparison->plain_error, Distance(Plain(c.rows, query, kernel), exact) / scale);
-    comparison->bound_use = std::max(comparison->bound_use, error / bound.At(c.norms[q]));
+    const double allowed = bound.At(c.norms[q]);
+    if (!std::isfinite(allowed)) comparison->failure = "a bound is infinite";
+    if (!std::all_of(exact.begin(), exact.end(), [](double x) { return std::isfinite(x); }))
+      comparison->failure = "a reference is not finite";
+    Raise(error / allowed, &comparison->bound_use);
     ++comparison->compared;
+    if (c.size.queries == QueryKind::kFar) continue;
+    Raise(error / scale, &comparison->error);
+    // Written so that NaN does not pass for a plain error.
+    const double plain = Distance(Plain(c.rows, query, kernel), exact) / scale;
+    if (!std::isfinite(plain)) comparison->failure = "the plain implementation is not finite";
+    Raise(plain, &comparison->plain_error);
   }
 }
 
-std::string FailureOf(const Comparison& comparison, Kernel kernel) {
+// One token is read without any rounding where its value is a float, and so is a far query's.
+bool MustDiffer(const std::vector<GroupCase>& cases) {
+  return std::any_of(cases.begin(), cases.end(),
+                     [](const GroupCase& c) { return c.tokens > 1 && c.queries != QueryKind::kFar; });
+}
+
+std::string FailureOf(const Comparison& comparison, const std::vector<GroupCase>& cases, Kernel kernel) {
   // A few roundings of the result, for sizes at which the plain implementation happens to make none.
   const double floor = 4 * (TraitsOf(kernel).accumulator_bytes == 8 ? 0x1p-53 : 0x1p-24);
   if (!(comparison.error <= 2 * comparison.plain_error + floor))
     return "more than twice the error of plain code";
   if (!(comparison.bound_use <= 1)) return "beyond its proven bound";
+  if (!(comparison.bound_use > 0) && MustDiffer(cases)) return "no rounding anywhere: nothing was compared";
   return "";
 }
 
@@ -281,20 +302,30 @@ void MeasureLogits(const Launcher& launcher, Kernel kernel, ArithmeticMeasuremen
   }
 }
 
+std::vector<double> MakeQueries(const GroupCase& size, Numbers* numbers) {
+  std::vector<double> queries(size.rows * size.d);
+  for (double& x : queries) {
+    x = numbers->Normal() + 1;
+    if (size.queries == QueryKind::kFar) x *= 1000;
+    if (size.queries != QueryKind::kDoubles) x = static_cast<double>(static_cast<float>(x));
+  }
+  return queries;
+}
+
 }  // namespace
 
-Comparison Compare(Device* device, Kernel kernel, const std::vector<GroupCase>& cases, size_t rows_compared) {
+Comparison Compare(Device* device, Kernel kernel, const std::vector<GroupCase>& cases, size_t rows_compared,
+                   int launches) {
   Launcher launcher(device, kernel);
   uint64_t seed = 1;
   for (const GroupCase& size : cases) {
     Numbers numbers(1000 + seed);
-    std::vector<double> queries(size.rows * size.d);
-    for (double& x : queries) x = static_cast<double>(static_cast<float>(numbers.Normal() + 1));
+    std::vector<double> queries = MakeQueries(size, &numbers);
     launcher.Add(Prepare(size, MakeMemory(size.tokens, size.d, size.dv, seed), std::move(queries), kernel));
     ++seed;
   }
   Comparison comparison;
-  comparison.failure = launcher.Run();
+  comparison.failure = launcher.Run(launches);
   if (!comparison.failure.empty()) return comparison;
   for (const Prepared& c : launcher.cases()) {
     if (!launcher.Written(c.outputs_at, c.size.rows * c.size.dv) ||
@@ -304,8 +335,23 @@ Comparison Compare(Device* device, Kernel kernel, const std::vector<GroupCase>& 
     }
     CompareCase(launcher, c, kernel, rows_compared, &comparison);
   }
-  if (comparison.failure.empty()) comparison.failure = FailureOf(comparison, kernel);
+  if (comparison.failure.empty()) comparison.failure = FailureOf(comparison, cases, kernel);
   return comparison;
+}
+
+std::string CompareTogether(Device* device, Kernel kernel, int rounds, int launches) {
+  const size_t longest = kernel == Kernel::kBfloat16Hopper ? 128 : 200;
+  const std::vector<GroupCase> shapes[] = {{{17, 33, 20, 5}}, {{17, longest, 20, 70}}};
+  std::string failures[2];
+  const auto run = [&](size_t thread) {
+    for (int i = 0; failures[thread].empty() && i < 2 * rounds; ++i) {
+      failures[thread] = Compare(device, kernel, shapes[(i + thread) % 2], 3, launches).failure;
+    }
+  };
+  std::thread other([&run] { run(1); });
+  run(0);
+  other.join();
+  return failures[0].empty() ? failures[1] : failures[0];
 }
 
 ArithmeticMeasurement MeasureArithmetic(Device* device, Kernel kernel) {

@@ -83,6 +83,13 @@ class Checker {
     }
   }
 
+  void CheckTogether(Kernel kernel, int rounds, int launches) {
+    const std::string failure = CompareTogether(device_, kernel, rounds, launches);
+    Report(failure);
+    std::printf("%-4s %-10s two threads, shapes in turn%s%s\n", failure.empty() ? "ok" : "FAIL",
+                NameOf(kernel), failure.empty() ? "" : "  ", failure.c_str());
+  }
+
   void CheckArithmetic(Kernel kernel) {
     const ArithmeticMeasurement m = MeasureArithmetic(device_, kernel);
     Report(m.failure);
@@ -110,6 +117,7 @@ void RunComparisons(const Device& device, const Options& options, Checker* check
     if (options.part == "sanitize") {
       checker->CheckSizes(kernel, {17, 141}, {33, 128}, {1, 65}, 3);
       checker->Check(kernel, "7 memories in one launch", Ragged(7), 2);
+      checker->CheckTogether(kernel, 1, 2);
       continue;
     }
     checker->CheckArithmetic(kernel);
@@ -121,6 +129,9 @@ void RunComparisons(const Device& device, const Options& options, Checker* check
     }
     const size_t d = kernel == Kernel::kBfloat16Hopper ? 70 : 200;
     checker->Check(kernel, "m 40, dv 300", {{40, d, 300, 70}}, 17);
+    checker->Check(kernel, "queries in double", {{100, 64, 33, 70, QueryKind::kDoubles}}, 17);
+    checker->Check(kernel, "far queries", {{100, 64, 33, 70, QueryKind::kFar}}, 17);
+    checker->CheckTogether(kernel, options.quick ? 5 : 20, 200);
     for (const size_t memories : {1, 7, 1000}) {
       char what[40];
       std::snprintf(what, sizeof(what), "%zu memories in one launch", memories);

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "tests/attention/cuda/host_device.h"
 
@@ -38,6 +40,48 @@ TEST_F(ComparisonTest, PassesForTheKernelsAsTheyAre) {
     EXPECT_GT(comparison.error, 0);
     EXPECT_GT(comparison.bound_use, 0);
   }
+}
+
+TEST_F(ComparisonTest, PassesForQueriesInDoubleAndFarAway) {
+  for (const Kernel kernel : kKernels) {
+    for (const QueryKind kind : {QueryKind::kDoubles, QueryKind::kFar}) {
+      const Comparison comparison = Compare(&device_, kernel, {{100, 64, 33, 20, kind}}, 8);
+      EXPECT_EQ(comparison.failure, "") << NameOf(kernel);
+      EXPECT_EQ(comparison.compared, 8U);
+    }
+  }
+}
+
+TEST_F(ComparisonTest, FindsAFarQueryBeyondItsBound) {
+  log_->AfterLaunch([](const Group* groups) { static_cast<float*>(groups[0].outputs)[0] += 1000; });
+  EXPECT_THAT(Compare(&device_, Kernel::kFloat32, {{40, 20, 32, 20, QueryKind::kFar}}, 5).failure,
+              HasSubstr("beyond its proven bound"));
+}
+
+TEST_F(ComparisonTest, ComparesWhatTwoThreadsLaunchAtOnce) {
+  for (const Kernel kernel : kKernels) EXPECT_EQ(CompareTogether(&device_, kernel, 2, 2), "");
+  EXPECT_EQ(log_->calls(DeviceLog::Call::kLaunch), 4U * 2 * 2 * 2 * 2);
+  log_->FailAt(5, DeviceError::kOutOfMemory, DeviceLog::Call::kLaunch);
+  EXPECT_THAT(CompareTogether(&device_, Kernel::kFloat32, 2, 2), HasSubstr("injected"));
+}
+
+// No kernel rounds nowhere: what it is compared with would be its own result.
+TEST_F(ComparisonTest, DoesNotPassWhereNothingDiffers) {
+  const size_t tokens = 40;
+  const size_t d = 20;
+  const size_t dv = 32;
+  const Memory memory = MakeMemory(tokens, d, dv, 1);
+  Numbers numbers(1001);
+  std::vector<double> queries(2 * d);
+  for (double& x : queries) x = static_cast<double>(static_cast<float>(numbers.Normal() + 1));
+  log_->AfterLaunch([&](const Group* groups) {
+    for (size_t q = 0; q < 2; ++q) {
+      const std::vector<double> exact = Exact(memory, &queries[q * d]);
+      std::copy(exact.begin(), exact.end(), static_cast<double*>(groups[0].outputs) + q * dv);
+    }
+  });
+  EXPECT_THAT(Compare(&device_, Kernel::kFloat64, {{tokens, d, dv, 2}}, 2).failure,
+              HasSubstr("nothing was compared"));
 }
 
 TEST_F(ComparisonTest, MeasuresWhatAdditionsLose) {

@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "attention/cpu/cpu_engine.h"
 #include "attention/cuda/cuda_engine.h"
 #include "attention/cuda/fast_rows.h"
+#include "tests/attention/cuda/failing_allocations.h"
 #include "tests/attention/cuda/host_device.h"
 #include "tests/support/data.h"
 
@@ -22,6 +25,7 @@ namespace expunge::attention::cuda {
 namespace {
 
 using testing::DeviceLog;
+using testing::FailingAllocation;
 using testing::HostDevice;
 using ::testing::IsEmpty;
 using Support = std::shared_ptr<const SupportSet>;
@@ -245,26 +249,26 @@ TEST_F(CudaEngineTest, KeepsSupportSetsOnTheDevice) {
   EXPECT_EQ(log_->calls(DeviceLog::Call::kCopyIn), copies + 1);  // the queries
 }
 
-TEST_F(CudaEngineTest, PublicationWipesTheOldSetAndBringsTheNewOne) {
+TEST_F(CudaEngineTest, PublicationWipesTheOldSetAndTheNextReadBringsTheNewOne) {
   const Case before = MakeCase(40, 5, 6, 3, 1);
   const Case after = MakeCase(300, 5, 6, 3, 2);
   (void)Read(before.Task(Precision::kFloat32));
   (void)Read(before.Task(Precision::kFloat64));
+  const uint64_t copies = log_->calls(DeviceLog::Call::kCopyIn);
   engine_->Publish(before.support, after.support);
-  EXPECT_EQ(engine_->Status().resident_bytes,
-            SupportImageBytes(300, 5, 6, Kernel::kFloat32) + SupportImageBytes(300, 5, 6, Kernel::kFloat64));
-  const uint64_t allocations = log_->calls(DeviceLog::Call::kAllocate);
+  EXPECT_EQ(engine_->Status().resident_bytes, 0U);
+  EXPECT_EQ(log_->calls(DeviceLog::Call::kCopyIn), copies);
   ExpectRight(after.Task(Precision::kFloat32), Read(after.Task(Precision::kFloat32)));
-  EXPECT_EQ(log_->calls(DeviceLog::Call::kAllocate), allocations);
+  const uint64_t one = SupportImageBytes(300, 5, 6, Kernel::kFloat32);
+  EXPECT_EQ(engine_->Status().resident_bytes, one);
   // A reader that still has the old one gets its answer, and leaves nothing behind.
   ExpectRight(before.Task(Precision::kFloat32), Read(before.Task(Precision::kFloat32)));
-  EXPECT_EQ(engine_->Status().resident_bytes,
-            SupportImageBytes(300, 5, 6, Kernel::kFloat32) + SupportImageBytes(300, 5, 6, Kernel::kFloat64));
+  EXPECT_EQ(engine_->Status().resident_bytes, one);
   engine_->Publish(after.support, nullptr);
   EXPECT_EQ(engine_->Status().resident_bytes, 0U);
 }
 
-TEST_F(CudaEngineTest, PublicationDoesNotBringWhatNobodyRead) {
+TEST_F(CudaEngineTest, PublicationDoesNotTouchTheDeviceForWhatNobodyRead) {
   const Case before = MakeCase(4, 5, 6, 3, 1);
   const Case after = MakeCase(5, 5, 6, 3, 2);
   engine_->Publish(before.support, after.support);
@@ -278,17 +282,35 @@ TEST_F(CudaEngineTest, PublicationDoesNotWaitForAReadUnderWay) {
   (void)Read(before.Task(Precision::kFloat32));
   const uint64_t resident = engine_->Status().resident_bytes;
   bool published = false;
-  // In the middle of the read: the old set must stay for it, beside the new one.
+  // In the middle of the read: the old set must stay for it.
   log_->OnLaunch([&] {
     std::thread([&] { engine_->Publish(before.support, after.support); }).join();
     published = true;
-    EXPECT_EQ(engine_->Status().resident_bytes, resident + SupportImageBytes(50, 5, 6, Kernel::kFloat32));
+    EXPECT_EQ(engine_->Status().resident_bytes, resident);
   });
   const Readouts answer = Read(before.Task(Precision::kFloat32));
   EXPECT_TRUE(published);
   ExpectRight(before.Task(Precision::kFloat32), answer);
-  EXPECT_EQ(engine_->Status().resident_bytes, SupportImageBytes(50, 5, 6, Kernel::kFloat32));
+  EXPECT_EQ(engine_->Status().resident_bytes, 0U);
   log_->OnLaunch(nullptr);
+}
+
+// A change is durable by then: whatever happens, the old copies must go.
+TEST_F(CudaEngineTest, PublicationWipesTheOldSetWithoutAnyMemory) {
+  const Case before = MakeCase(40, 5, 6, 3, 1);
+  const Case after = MakeCase(50, 5, 6, 3, 2);
+  (void)Read(before.Task(Precision::kFloat32));
+  (void)Read(before.Task(Precision::kFloat64));
+  {
+    const FailingAllocation failing(1, /*all_later=*/true);
+    engine_->Publish(before.support, after.support);
+    EXPECT_TRUE(failing.failed());
+  }
+  EXPECT_EQ(engine_->Status().resident_bytes, 0U);
+  const Readouts late = Read(before.Task(Precision::kFloat32));
+  EXPECT_EQ(late.backend, Backend::kCuda);
+  ExpectRight(before.Task(Precision::kFloat32), late);
+  EXPECT_EQ(engine_->Status().resident_bytes, 0U);
 }
 
 TEST_F(CudaEngineTest, WipesSetsThatNobodyHoldsAnyMore) {
@@ -401,6 +423,118 @@ TEST_F(CudaEngineTest, SurvivesALossAtEveryCall) {
     EXPECT_EQ(engine_->Status().resident_bytes, 0U);
     EXPECT_GT(engine_->Status().fallbacks, 0U);
   }
+}
+
+// Whichever allocation of memory of the host fails: the call has its answers, by the CPU if need be, or says
+// that there is no memory; nothing is left behind, and the next call reads on the device again.
+TEST_F(CudaEngineTest, SurvivesAFailureOfEveryAllocation) {
+  Open({.least_operations = 0, .lanes = 1});
+  const Case a = MakeCase(2, 3, 150, 500, 1);  // several slices through both slots
+  const Case b = MakeCase(20, 5, 6, 3, 2);
+  const std::vector<ReadoutTask> tasks = {a.Task(Precision::kFloat32), b.Task(Precision::kFloat64)};
+  size_t by_cpu = 0;
+  for (uint64_t n = 1;; ++n) {
+    SCOPED_TRACE(n);
+    std::vector<Readouts> answers(2);
+    bool failed = false;
+    bool answered = true;
+    {
+      const FailingAllocation failing(n);
+      try {
+        engine_->Read(tasks, absl::MakeSpan(answers));
+      } catch (const std::bad_alloc&) {
+        answered = false;
+      }
+      failed = failing.failed();
+    }
+    EXPECT_TRUE(log_->staging_is_wiped());
+    if (answered) {
+      for (size_t i = 0; i < 2; ++i) {
+        ExpectRight(tasks[i], answers[i]);
+        if (answers[i].backend == Backend::kCpu) ++by_cpu;
+      }
+    }
+    ASSERT_THAT(log_->violations(), IsEmpty());
+    if (!failed) break;
+  }
+  EXPECT_GT(by_cpu, 20U);
+  EXPECT_EQ(Read(tasks[0]).backend, Backend::kCuda);
+  EXPECT_EQ(engine_->Status().device_errors, 0U);
+}
+
+// Far from the centre the rounding of bfloat16 moves exponents by more than all weights together are.
+TEST_F(CudaEngineTest, DecisionValuesStayWithinWhatWeightsAllow) {
+  const uint32_t d = 8;
+  std::vector<solver::Token> tokens(6);
+  std::vector<WeightedToken> weighted;
+  std::vector<double> queries;
+  for (uint32_t i = 0; i < tokens.size(); ++i) {
+    tokens[i].key = MakeQueries(d, i + 1, 10);
+    tokens[i].value = {1.0 * i};
+    weighted.push_back({&tokens[i], i, 1.0 / 6});
+    queries.insert(queries.end(), tokens[i].key.begin(), tokens[i].key.end());
+  }
+  const solver::Config config = expunge::testing::MakeConfig(d, 1, {0, 1.0}, 20);
+  const auto support = std::make_shared<const SupportSet>(config, weighted, 0.25, 0x1p-53);
+  for (const Precision precision : kFast) {
+    const Readouts answer = Read({support, queries, precision, false});
+    EXPECT_EQ(answer.backend, Backend::kCuda);
+    for (const double decision : answer.decision_values) {
+      EXPECT_GE(decision, -0.75);
+      EXPECT_LE(decision, 1.25);
+    }
+  }
+}
+
+TEST_F(CudaEngineTest, ReadsScalesBeyondDoubleOnTheCpu) {
+  for (const double gamma : {1e308, std::numeric_limits<double>::max()}) {
+    for (const size_t count : {1, 2}) {
+      std::vector<solver::Token> tokens(count);
+      std::vector<WeightedToken> weighted;
+      for (uint32_t i = 0; i < count; ++i) {
+        tokens[i].key = {0.5, 0.25};
+        tokens[i].value = {1.0 + i};
+        weighted.push_back({&tokens[i], i, 0.25});
+      }
+      const solver::Config config = expunge::testing::MakeConfig(2, 1, {0, 1.0}, gamma);
+      const auto support = std::make_shared<const SupportSet>(config, weighted, 0.25, 0x1p-53);
+      const std::vector<double> queries = {0.5, 0.25, 1, 1};
+      for (const Precision precision : kFast) {
+        const ReadoutTask task{support, queries, precision, false};
+        const Readouts answer = Read(task);
+        EXPECT_EQ(answer.backend, Backend::kCpu);
+        EXPECT_TRUE(std::isfinite(OutputAt(answer, 0)));
+        ExpectRight(task, answer);
+      }
+    }
+  }
+  EXPECT_EQ(log_->calls(DeviceLog::Call::kLaunch), 0U);
+}
+
+TEST_F(CudaEngineTest, LeavesNothingInStagingMemoryWhenTheDeviceIsLost) {
+  const Case data = MakeCase(40, 5, 6, 3);
+  for (const DeviceLog::Call call : {DeviceLog::Call::kLaunch, DeviceLog::Call::kCopyOut,
+                                     DeviceLog::Call::kClear, DeviceLog::Call::kSynchronize}) {
+    Open({.least_operations = 0});
+    (void)Read(data.Task(Precision::kFloat32));
+    log_->FailAt(1, DeviceError::kLost, call);
+    EXPECT_EQ(Read(data.Task(Precision::kFloat32)).backend, Backend::kCpu);
+    EXPECT_TRUE(log_->staging_is_wiped());
+  }
+}
+
+TEST_F(CudaEngineTest, LeavesNothingOnTheDeviceWhenALaunchFindsNoMemory) {
+  const Case data = MakeCase(40, 5, 6, 3);
+  (void)Read(data.Task(Precision::kFloat32));
+  for (const DeviceLog::Call call :
+       {DeviceLog::Call::kLaunch, DeviceLog::Call::kCopyOut, DeviceLog::Call::kCopyIn}) {
+    log_->FailAt(1, DeviceError::kOutOfMemory, call);
+    EXPECT_EQ(Read(data.Task(Precision::kFloat32)).backend, Backend::kCpu);
+    EXPECT_TRUE(log_->staging_is_wiped());
+    engine_->Publish(data.support, nullptr);  // else its copy is there
+    EXPECT_TRUE(log_->memory_is_wiped());
+  }
+  EXPECT_EQ(Read(data.Task(Precision::kFloat32)).backend, Backend::kCuda);
 }
 
 TEST_F(CudaEngineTest, ADeviceThatReadsRightlyPassesTheCheckAndKeepsNothingOfIt) {

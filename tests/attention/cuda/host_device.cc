@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/attention/cuda/emulated_launch.h"
+#include "tests/attention/cuda/failing_allocations.h"
 
 namespace expunge::attention::cuda::testing {
 namespace {
@@ -67,6 +68,22 @@ size_t DeviceLog::blocks_in_use() const {
   return memory_.size() + staging_.size() + streams_.size();
 }
 
+bool DeviceLog::staging_is_wiped() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::all_of(staging_.begin(), staging_.end(), [](const auto& block) {
+    return std::all_of(block.first, block.first + block.second, [](char c) { return c == 0; });
+  });
+}
+
+bool DeviceLog::memory_is_wiped() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::all_of(memory_.begin(), memory_.end(), [this](const auto& block) {
+    const auto written = written_.find(block.first);
+    const size_t bytes = written == written_.end() ? 0 : written->second;
+    return std::all_of(block.first, block.first + bytes, [](char c) { return c == 0; });
+  });
+}
+
 std::vector<std::string> DeviceLog::violations() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return violations_;
@@ -122,6 +139,7 @@ void HostDevice::CheckRange(const std::map<char*, size_t>& blocks, const void* b
 }
 
 DeviceStatus HostDevice::Allocate(size_t bytes, void** memory) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kAllocate, "allocate"); !status.ok()) return status;
   if (log_->bytes_in_use() + bytes > facts_.memory_bytes)
     return {DeviceError::kOutOfMemory, "allocate: full"};
@@ -134,6 +152,7 @@ DeviceStatus HostDevice::Allocate(size_t bytes, void** memory) {
 }
 
 DeviceStatus HostDevice::AllocateStaging(size_t bytes, void** memory) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kStaging, "allocate staging"); !status.ok()) return status;
   // Zero, as only what was written has to be wiped.
   auto* block = static_cast<char*>(std::calloc(1, bytes));
@@ -163,16 +182,19 @@ DeviceStatus HostDevice::Release(std::map<char*, size_t>* blocks, void* memory, 
 }
 
 DeviceStatus HostDevice::Free(void* memory) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kFree, "free"); !status.ok()) return status;
   return Release(&log_->memory_, memory, "free");
 }
 
 DeviceStatus HostDevice::FreeStaging(void* memory) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kStaging, "free staging"); !status.ok()) return status;
   return Release(&log_->staging_, memory, "free staging");
 }
 
 DeviceStatus HostDevice::CreateStream(Stream* stream) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kStream, "create stream"); !status.ok()) return status;
   auto* work = new Work;
   const std::lock_guard<std::mutex> lock(log_->mutex_);
@@ -182,6 +204,7 @@ DeviceStatus HostDevice::CreateStream(Stream* stream) {
 }
 
 DeviceStatus HostDevice::DestroyStream(Stream stream) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kStream, "destroy stream"); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(log_->mutex_);
   if (!static_cast<Work*>(stream)->steps.empty()) log_->violations_.push_back("a stream destroyed with work");
@@ -197,6 +220,7 @@ DeviceStatus HostDevice::Enqueue(Stream stream, std::function<void()> step) {
 }
 
 DeviceStatus HostDevice::CopyIn(Stream stream, void* device_memory, const void* staging, size_t bytes) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kCopyIn, "copy in"); !status.ok()) return status;
   CheckRange(log_->memory_, device_memory, bytes, "copy in");
   CheckRange(log_->staging_, staging, bytes, "copy in from");
@@ -204,6 +228,7 @@ DeviceStatus HostDevice::CopyIn(Stream stream, void* device_memory, const void* 
 }
 
 DeviceStatus HostDevice::CopyOut(Stream stream, void* staging, const void* device_memory, size_t bytes) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kCopyOut, "copy out"); !status.ok()) return status;
   CheckRange(log_->memory_, device_memory, bytes, "copy out");
   CheckRange(log_->staging_, staging, bytes, "copy out to");
@@ -211,6 +236,7 @@ DeviceStatus HostDevice::CopyOut(Stream stream, void* staging, const void* devic
 }
 
 DeviceStatus HostDevice::Clear(Stream stream, void* device_memory, size_t bytes) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kClear, "clear"); !status.ok()) return status;
   CheckRange(log_->memory_, device_memory, bytes, "clear");
   return Enqueue(stream, [=] { std::memset(device_memory, 0, bytes); });
@@ -218,6 +244,7 @@ DeviceStatus HostDevice::Clear(Stream stream, void* device_memory, size_t bytes)
 
 DeviceStatus HostDevice::Launch(Stream stream, const LaunchShape& shape, const Group* groups,
                                 const Tile* tiles, uint32_t tile_count) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kLaunch, "launch"); !status.ok()) return status;
   CheckRange(log_->memory_, groups, sizeof(Group), "groups");
   CheckRange(log_->memory_, tiles, tile_count * sizeof(Tile), "tiles");
@@ -241,6 +268,7 @@ DeviceStatus HostDevice::Launch(Stream stream, const LaunchShape& shape, const G
 }
 
 DeviceStatus HostDevice::Synchronize(Stream stream) {
+  const AllocationsSucceed hardware;
   if (DeviceStatus status = Enter(Call::kSynchronize, "synchronize"); !status.ok()) return status;
   std::vector<std::function<void()>> steps;
   {

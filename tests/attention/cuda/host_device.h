@@ -34,6 +34,9 @@ class DeviceLog {
   [[nodiscard]] uint64_t calls(Call call) const;
   [[nodiscard]] size_t bytes_in_use() const;
   [[nodiscard]] size_t blocks_in_use() const;
+  // Whether all staging memory in use is zero; all device memory in use, as far as it was written.
+  [[nodiscard]] bool staging_is_wiped() const;
+  [[nodiscard]] bool memory_is_wiped() const;
   // What no correct engine does: freed memory that was not wiped, calls after a loss, bad arguments.
   [[nodiscard]] std::vector<std::string> violations() const;
 

@@ -208,6 +208,46 @@ INSTANTIATE_TEST_SUITE_P(All, KernelTest,
                            }
                          });
 
+// 2 gamma log2(e) is infinite, and a key may be where the centre is: infinity times zero.
+TEST(MakeFastRowsTest, HasNoFormWhereTheScaleOfTheKeysIsInfinite) {
+  for (const double gamma : {1e308, std::numeric_limits<double>::max()}) {
+    Memory one(1, 3, 2, 1);
+    one.keys = {1, 2, 3};
+    Memory duplicates(2, 3, 2, 1);
+    duplicates.keys = {1, 2, 3, 1, 2, 3};
+    for (Memory* memory : {&one, &duplicates}) {
+      memory->gamma = gamma;
+      const FastRows rows = memory->Fast();
+      EXPECT_FALSE(rows.Fit(Kernel::kFloat64));
+      EXPECT_FALSE(rows.Fit(Kernel::kFloat32));
+    }
+  }
+}
+
+TEST(MakeFastRowsTest, HasAFormForDoublesAloneBeyondFloat) {
+  Memory memory(4, 3, 2, 1);
+  EXPECT_TRUE(memory.Fast().Fit(Kernel::kFloat32));
+  memory.values[3] = 1e60;
+  EXPECT_TRUE(memory.Fast().Fit(Kernel::kFloat64));
+  EXPECT_FALSE(memory.Fast().Fit(Kernel::kFloat32));
+  memory.values[3] = 1e300;  // its square is infinite: no bound
+  EXPECT_FALSE(memory.Fast().Fit(Kernel::kFloat64));
+}
+
+TEST(StoreQueryTest, ReturnsTheNormOfWhatIsStored) {
+  const std::vector<double> query = {1.00390625, -0.3};
+  const std::vector<double> centre = {0, 0};
+  std::vector<double> stored(2);
+  EXPECT_EQ(StoreQuery(query.data(), centre.data(), 2, 2, Kernel::kFloat64, stored.data()),
+            std::sqrt(1.00390625 * 1.00390625 + 0.3 * 0.3));
+  const double x = -0.3F;
+  EXPECT_EQ(StoreQuery(query.data(), centre.data(), 2, 2, Kernel::kFloat32, stored.data()),
+            std::sqrt(1.00390625 * 1.00390625 + x * x));
+  const double y = ToFloat(ToBf16(-0.3F));
+  EXPECT_EQ(StoreQuery(query.data(), centre.data(), 2, 2, Kernel::kBfloat16, stored.data()),
+            std::sqrt(1 + y * y));  // 1.00390625 is midway
+}
+
 TEST(ShapeForTest, RefusesKeysThatDoNotFit) {
   EXPECT_EQ(ShapeFor(Kernel::kBfloat16Hopper, 192, 64, 1, kSharedBytes).shared_bytes, 0U);
   EXPECT_GT(ShapeFor(Kernel::kBfloat16, 192, 64, 1, kSharedBytes).shared_bytes, 0U);

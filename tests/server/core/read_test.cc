@@ -395,7 +395,7 @@ class WatchedEngine final : public attention::ReadoutEngine {
     }
     engine_->Read(tasks, answers);
   }
-  void Publish(const Support& previous, const Support& next) override {
+  void Publish(const Support& previous, const Support& next) noexcept override {
     const std::lock_guard lock(seen_.mutex);
     seen_.published.emplace_back(previous, next);
   }
