@@ -180,7 +180,8 @@ std::vector<size_t> ChooseRows(size_t rows, size_t most) {
 
 // `largest` becomes x if that is larger, and infinite if x is no number.
 void Raise(double x, double* largest) {
-  *largest = std::max(*largest, std::isnan(x) ? std::numeric_limits<double>::infinity() : x);
+  if (std::isnan(x)) x = std::numeric_limits<double>::infinity();
+  *largest = std::max(*largest, x);
 }
 
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
