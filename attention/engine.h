@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "attention/precision.h"
 #include "attention/support_set.h"
+#include "base/secret.h"
 
 namespace expunge::attention {
 
@@ -34,7 +35,7 @@ struct Contribution {
 
 // Row-major; floats are worth exactly what they are as doubles.
 using QueryRows = std::variant<absl::Span<const float>, absl::Span<const double>>;
-using OutputRows = std::variant<std::vector<float>, std::vector<double>>;
+using OutputRows = std::variant<SecretArray<float>, SecretArray<double>>;  // wiped when they go
 
 // Queries to one memory.
 struct ReadoutTask {

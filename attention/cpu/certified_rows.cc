@@ -67,6 +67,7 @@ class CertifiedReader {
     values.out = rows_.outputs;
     values.out_stride = dv;
     Multiply<PlainStep>(d, values, quotient, rows_.rows, 0, whole);
+    WipeScratch();
   }
 
  private:
@@ -141,6 +142,16 @@ class CertifiedReader {
     const double* row = scratch_.weights.data() + r * stride_;
     std::transform(row, row + support_.tokens, rows_.weights + r * support_.tokens,
                    [total](double p) { return p / total; });
+  }
+
+  // Only what has been used, so that it costs little.
+  void WipeScratch() {
+    Clear(scratch_.weights.data(), rows_.rows * stride_);
+    const size_t dv = support_.value_dimension;
+    const size_t whole = dv / kLanes * kLanes;
+    for (size_t r = 0; r < rows_.rows && whole < dv; ++r) {
+      Clear(scratch_.sums.data() + r * support_.value_stride + whole, dv - whole);
+    }
   }
 
   const CertifiedProblem& problem_;

@@ -12,9 +12,9 @@ namespace expunge::attention::cpu {
 
 inline constexpr size_t kCertifiedRows = 32;  // at most so many queries at once
 
-// What one thread needs for its rows. Grows to what was needed most, and is wiped with the thread.
+// What one thread needs for its rows. Grows to what was needed most; all zeros between two calls.
 struct CertifiedScratch {
-  SecretArray<double> queries;  // converted from float; the caller's
+  SecretArray<double> queries;  // converted from float; the caller's, who wipes them
   SecretArray<double> weights;  // of all tokens, for each row
   SecretArray<double> sums;     // of values, not yet divided
 };

@@ -75,7 +75,9 @@ void ReadAll(absl::Span<const Work> works, cpu::ThreadTeam* team) {
   }
   const size_t threads = team == nullptr ? 1 : ThreadsFor(flops, team->threads());
   const std::vector<Piece> pieces = PiecesOf(works, threads);
-  const auto read = [&](size_t i) { cpu::ReadRows(*pieces[i].work, pieces[i].first, pieces[i].rows); };
+  const auto read = [&](size_t i) {
+    cpu::ReadRows(*pieces[i].work, pieces[i].first, pieces[i].rows, cpu::ScratchOfThread());
+  };
   if (threads > 1) {
     team->ForEach(pieces.size(), threads, read);
   } else {
@@ -130,7 +132,8 @@ CertifiedReadout ReadCertified(const SupportSet& support, absl::Span<const doubl
   Readouts answer;
   ReadTasks({&task, 1}, {&answer, 1}, nullptr);
   CertifiedReadout readout;
-  readout.output = std::get<std::vector<double>>(std::move(answer.outputs));
+  const auto& output = std::get<SecretArray<double>>(answer.outputs);
+  readout.output.assign(output.begin(), output.end());
   readout.decision_value = answer.decision_values[0];
   readout.error_bound = answer.error_bounds[0];
   if (with_contributions) readout.contributions = std::move(answer.contributions[0]);

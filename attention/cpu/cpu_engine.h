@@ -24,6 +24,7 @@ class CpuEngine final : public ReadoutEngine {
   explicit CpuEngine(size_t threads, std::string why_no_device = "");
 
   // kBfloat16 is read as kFloat32. Cost: 2 Q m (d + dv) flops, 3 Q m d + 2 Q m dv if certified.
+  // Throws std::bad_alloc, when no thread is at work on it any longer; the answers are then unspecified.
   void Read(absl::Span<const ReadoutTask> tasks, absl::Span<Readouts> answers) override;
   // Holds no copies: nothing to do.
   void Publish(const std::shared_ptr<const SupportSet>& previous,

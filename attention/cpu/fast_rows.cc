@@ -38,24 +38,27 @@ class FastReader {
   FastReader(const FastSupport<T>& support, const FastRows<T, Q>& rows, FastScratch<T>* scratch)
       : support_(support), packed_(support.packed), rows_(rows), scratch_(*scratch) {
     stride_ = (packed_.key_dimension + kPanel - 1) / kPanel * kPanel;
+    if (one_block()) last_place_ = kMaxRows - 1;
     Grow(rows.rows * stride_, &scratch_.centred);
     Grow(kMaxRows * kFastTokens, &scratch_.weights);
     Grow(rows.rows * packed_.value_stride, &scratch_.sums);
-    Grow(rows.rows * (kPanel + 2), &scratch_.rows);
+    Grow(rows.rows * 2 * kPanel, &scratch_.rows);
     Grow(3 * kFastRows, &scratch_.decisions);
     maxima_ = scratch_.rows.data() + rows.rows * kPanel;
     inverse_totals_ = maxima_ + rows.rows;
   }
 
   void Read() {
-    for (size_t r = 0; r < rows_.rows; ++r) Centre(r);
     for (size_t first = 0; first < packed_.tokens; first += kFastTokens) {
       const size_t tokens = HWY_MIN(kFastTokens, packed_.tokens - first);
       for (size_t row = 0; row < rows_.rows; row += kMaxRows) {
-        ReadBlock(first, tokens, row, HWY_MIN(kMaxRows, rows_.rows - row));
+        const size_t rows = HWY_MIN(kMaxRows, rows_.rows - row);
+        for (size_t r = row; r < row + rows && first == 0; ++r) Centre(r);
+        ReadBlock(first, tokens, row, rows);
       }
     }
     Decide();
+    WipeScratch();
   }
 
  private:
@@ -68,13 +71,20 @@ class FastReader {
     if (array->size() < size) array->resize(size);
   }
 
+  [[nodiscard]] bool one_block() const { return packed_.tokens <= kFastTokens; }
+
+  // z, and P in parts, of a row. The rows of a tile that ends with its only block leave their places to those
+  // of the next one: so the scratch stays in the first cache, and there is less to wipe.
+  [[nodiscard]] T* CentredOf(size_t row) { return scratch_.centred.data() + (row & last_place_) * stride_; }
+  [[nodiscard]] T* TotalOf(size_t row) { return scratch_.rows.data() + (row & last_place_) * kPanel; }
+
   // z = q - c, and |z|^2.
   void Centre(size_t r) {
     const D d;
     const size_t dimension = packed_.key_dimension;
     const Q* HWY_RESTRICT q = rows_.queries + r * dimension;
     const T* HWY_RESTRICT c = support_.key_centre;
-    T* HWY_RESTRICT z = scratch_.centred.data() + r * stride_;
+    T* HWY_RESTRICT z = CentredOf(r);
     V squares = hn::Zero(d);
     size_t k = 0;
     if constexpr (std::is_same_v<Q, T>) {
@@ -99,7 +109,7 @@ class FastReader {
     const D d;
     T* weights = scratch_.weights.data();
     const size_t vectors = (tokens + kLanes - 1) / kLanes;
-    const Product<T> exponents = {scratch_.centred.data() + row * stride_,
+    const Product<T> exponents = {CentredOf(row),
                                   stride_,
                                   packed_.key_dimension,
                                   packed_.key_panels + first * packed_.key_dimension,
@@ -154,7 +164,7 @@ class FastReader {
     V highest = hn::Load(d, exponents);
     for (size_t v = 1; v < vectors; ++v) highest = hn::Max(highest, hn::Load(d, exponents + v * kLanes));
     const T largest = hn::GetLane(hn::MaxOfLanes(d, highest));
-    T* total = scratch_.rows.data() + row * kPanel;
+    T* total = TotalOf(row);
     if (first) {
       hn::Store(hn::Zero(d), d, total);
     } else if (largest > maxima_[row]) {
@@ -174,7 +184,7 @@ class FastReader {
   void Weigh(T* weights, size_t vectors, size_t row) {
     const D d;
     const V maximum = hn::Set(d, maxima_[row]);
-    T* total = scratch_.rows.data() + row * kPanel;
+    T* total = TotalOf(row);
     V sum = hn::Load(d, total);
     for (size_t v = 0; v < vectors; ++v) {
       const V p = Exp2(d, hn::Sub(hn::Load(d, weights + v * kLanes), maximum));
@@ -188,7 +198,7 @@ class FastReader {
   void InvertTotals(size_t row, size_t rows) {
     const D d;
     for (size_t r = row; r < row + rows; ++r) {
-      const T total = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, scratch_.rows.data() + r * kPanel)));
+      const T total = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, TotalOf(r))));
       inverse_totals_[r] = 1 / total;
       scratch_.decisions[kFastRows + r] = static_cast<double>(total);
       scratch_.decisions[2 * kFastRows + r] = static_cast<double>(maxima_[r]);
@@ -206,8 +216,8 @@ class FastReader {
       const auto square = hn::Load(d, squares + r);
       const auto drop = hn::Mul(hn::Set(d, support_.gamma_log2e), square);
       const auto exponent = hn::Min(hn::Sub(hn::Load(d, exponents + r), drop), hn::Set(d, 64.0));
-      // The weights of the exact sum add up to 1 and no kernel value exceeds 1: nor must it, where |z|^2 is so
-      // large that its rounding alone is worth powers of two.
+      // The weights of the exact sum add up to 1 and no kernel value exceeds 1: nor must it, where |z|^2 is
+      // so large that its rounding alone is worth powers of two.
       const auto sum = hn::Mul(hn::Load(d, totals + r), Exp2(d, exponent));
       const auto weight = hn::Min(sum, hn::Set(d, 1.0));
       hn::Store(hn::Sub(hn::Add(weight, weight), hn::Set(d, support_.offset)), d, exponents + r);
@@ -217,11 +227,33 @@ class FastReader {
     std::copy_n(squares, rows_.rows, rows_.query_norms);
   }
 
+  // Only what has been used, so that it costs little.
+  void WipeScratch() {
+    const size_t tile = HWY_MIN(kMaxRows, rows_.rows);
+    const size_t places = HWY_MIN(last_place_ + 1, rows_.rows);
+    Clear(scratch_.centred.data(), places * stride_);
+    Clear(scratch_.rows.data(), places * kPanel);
+    Clear(maxima_, 2 * rows_.rows);
+    for (size_t r = 0; r < tile; ++r) {
+      Clear(scratch_.weights.data() + r * kFastTokens, HWY_MIN(kFastTokens, packed_.tokens));
+    }
+    const size_t dv = packed_.value_dimension;
+    const size_t begin = one_block() ? dv / kLanes * kLanes : 0;
+    const size_t end = one_block() ? dv : packed_.value_stride;
+    for (size_t r = 0; r < rows_.rows && begin < end; ++r) {
+      Clear(scratch_.sums.data() + r * packed_.value_stride + begin, end - begin);
+    }
+    for (size_t part = 0; part < 3; ++part) {
+      Clear(scratch_.decisions.data() + part * kFastRows, rows_.rows);
+    }
+  }
+
   const FastSupport<T>& support_;
   const PackedSupport<T>& packed_;
   const FastRows<T, Q>& rows_;
   FastScratch<T>& scratch_;
   size_t stride_;
+  size_t last_place_ = kFastRows - 1;  // of rows; then the first one again; a power of two less 1
   T* maxima_;
   T* inverse_totals_;
 };

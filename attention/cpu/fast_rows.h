@@ -16,7 +16,7 @@ namespace expunge::attention::cpu {
 inline constexpr size_t kFastRows = 32;     // at most so many queries at once
 inline constexpr size_t kFastTokens = 256;  // and so many tokens a block
 
-// What one thread needs for its rows. Grows to what was needed most, and is wiped with the thread.
+// What one thread needs for its rows. Grows to what was needed most; all zeros between two calls.
 template <typename T>
 struct FastScratch {
   SecretArray<T> centred;  // q - c

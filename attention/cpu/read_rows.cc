@@ -4,47 +4,36 @@
 #include <variant>
 #include <vector>
 
-#include "attention/cpu/certified_rows.h"
-#include "attention/cpu/fast_rows.h"
+#include "base/secret.h"
 
 namespace expunge::attention::cpu {
 namespace {
 
-// What a thread keeps from one piece of work to the next; wiped with it.
-struct ThreadScratch {
-  FastScratch<float> fast_float;
-  FastScratch<double> fast_double;
-  CertifiedScratch certified;
-};
-
-ThreadScratch& Scratch() {
-  thread_local ThreadScratch scratch;
-  return scratch;
-}
-FastScratch<float>* ScratchFor(float) { return &Scratch().fast_float; }
-FastScratch<double>* ScratchFor(double) { return &Scratch().fast_double; }
+FastScratch<float>* ScratchFor(float, ThreadScratch* scratch) { return &scratch->fast_float; }
+FastScratch<double>* ScratchFor(double, ThreadScratch* scratch) { return &scratch->fast_double; }
 
 template <typename T>
-std::vector<T>& OutputsOf(Readouts* answer) {
-  return std::get<std::vector<T>>(answer->outputs);
+SecretArray<T>& OutputsOf(Readouts* answer) {
+  return std::get<SecretArray<T>>(answer->outputs);
 }
 
 template <typename T>
 void PrepareOutputs(size_t size, Readouts* answer) {
-  if (!std::holds_alternative<std::vector<T>>(answer->outputs)) answer->outputs.emplace<std::vector<T>>();
+  if (!std::holds_alternative<SecretArray<T>>(answer->outputs)) answer->outputs.emplace<SecretArray<T>>();
   OutputsOf<T>(answer).resize(size);
 }
 
 // T: what computes. Q: of the queries.
 template <typename T, typename Q>
-void ReadFast(const Work& work, absl::Span<const Q> queries, size_t first, size_t rows) {
+void ReadFast(const Work& work, absl::Span<const Q> queries, size_t first, size_t rows,
+              ThreadScratch* scratch) {
   const FastForm<T>& form = *work.task->support->fast<T>();
   Readouts* answer = work.answer;
   double* bounds = &answer->error_bounds[first];
   const FastRows<T, Q> some = {rows, queries.data() + first * form.support.packed.key_dimension,
                                &OutputsOf<T>(answer)[first * form.support.packed.value_dimension],
                                &answer->decision_values[first], bounds};
-  ReadFastRows(form.support, some, ScratchFor(T{}));
+  ReadFastRows(form.support, some, ScratchFor(T{}, scratch));
   for (size_t r = 0; r < rows; ++r) bounds[r] = form.error_bound.At(bounds[r]);
 }
 
@@ -58,29 +47,55 @@ std::vector<Contribution> Contributions(absl::Span<const uint32_t> indices, cons
   return contributions;
 }
 
-const double* AsDoubles(absl::Span<const double> queries) { return queries.data(); }
-const double* AsDoubles(absl::Span<const float> queries) {
-  SecretArray<double>& converted = Scratch().certified.queries;
-  if (converted.size() < queries.size()) converted.resize(queries.size());
-  std::copy(queries.begin(), queries.end(), converted.begin());
-  return converted.data();
-}
+// Queries as doubles, converted where they are not, and wiped after use.
+template <typename Q>
+class WideQueries;
+
+template <>
+class WideQueries<double> {
+ public:
+  WideQueries(absl::Span<const double> queries, SecretArray<double>* /*scratch*/) : queries_(queries) {}
+  [[nodiscard]] const double* data() const { return queries_.data(); }
+
+ private:
+  const absl::Span<const double> queries_;
+};
+
+template <>
+class WideQueries<float> {
+ public:
+  WideQueries(absl::Span<const float> queries, SecretArray<double>* scratch)
+      : scratch_(*scratch), size_(queries.size()) {
+    if (scratch_.size() < size_) scratch_.resize(size_);
+    std::copy(queries.begin(), queries.end(), scratch_.begin());
+  }
+  ~WideQueries() { Wipe(scratch_.data(), size_ * sizeof(double)); }
+  WideQueries(const WideQueries&) = delete;
+  WideQueries& operator=(const WideQueries&) = delete;
+  [[nodiscard]] const double* data() const { return scratch_.data(); }
+
+ private:
+  SecretArray<double>& scratch_;
+  const size_t size_;
+};
 
 template <typename Q>
-void ReadCertified(const Work& work, absl::Span<const Q> queries, size_t first, size_t rows) {
+void ReadCertified(const Work& work, absl::Span<const Q> queries, size_t first, size_t rows,
+                   ThreadScratch* scratch) {
   const SupportSet& support = *work.task->support;
   Readouts* answer = work.answer;
   const size_t d = support.key_dimension();
   const size_t dv = support.value_dimension();
   double* bounds = &answer->error_bounds[first];
   SecretArray<double> weights(work.task->with_contributions ? rows * support.size() : 0);
+  const WideQueries<Q> wide(queries.subspan(first * d, rows * d), &scratch->certified.queries);
   const CertifiedRows some = {rows,
-                              AsDoubles(queries.subspan(first * d, rows * d)),
+                              wide.data(),
                               &OutputsOf<double>(answer)[first * dv],
                               &answer->decision_values[first],
                               bounds,
                               weights.empty() ? nullptr : weights.data()};
-  ReadCertifiedRows({&support.certified(), support.gamma(), support.rho()}, some, &Scratch().certified);
+  ReadCertifiedRows({&support.certified(), support.gamma(), support.rho()}, some, &scratch->certified);
   const ReadoutShape shape{support.size(), d, dv};
   for (size_t r = 0; r < rows; ++r) {
     bounds[r] = CertifiedErrorBound(support.value_bounds(), shape, support.gamma(), bounds[r]);
@@ -126,15 +141,20 @@ size_t RowsAtOnce(const Work& work) {
                                                  : kFastRows;
 }
 
-void ReadRows(const Work& work, size_t first, size_t rows) {
+ThreadScratch* ScratchOfThread() {
+  thread_local ThreadScratch scratch;
+  return &scratch;
+}
+
+void ReadRows(const Work& work, size_t first, size_t rows, ThreadScratch* scratch) {
   const auto read = [&](const auto& queries) {
     switch (work.precision) {
       case Precision::kFloat32:
-        return ReadFast<float>(work, queries, first, rows);
+        return ReadFast<float>(work, queries, first, rows, scratch);
       case Precision::kFloat64:
-        return ReadFast<double>(work, queries, first, rows);
+        return ReadFast<double>(work, queries, first, rows, scratch);
       default:
-        return ReadCertified(work, queries, first, rows);
+        return ReadCertified(work, queries, first, rows, scratch);
     }
   };
   std::visit(read, work.task->queries);

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "attention/cpu/certified_rows.h"
+#include "attention/cpu/fast_rows.h"
 #include "attention/engine.h"
 
 namespace expunge::attention::cpu {
@@ -27,8 +29,19 @@ void PrepareAnswer(const Work& work);
 // How many rows ReadRows takes at most.
 [[nodiscard]] size_t RowsAtOnce(const Work& work);
 
-// Reads rows [first, first + rows) into the answer. Threads: disjoint rows at once.
-void ReadRows(const Work& work, size_t first, size_t rows);
+// What a thread keeps from one piece of work to the next: memory, all of whose bytes are 0 between pieces.
+struct ThreadScratch {
+  FastScratch<float> fast_float;
+  FastScratch<double> fast_double;
+  CertifiedScratch certified;
+};
+
+// The calling thread's.
+[[nodiscard]] ThreadScratch* ScratchOfThread();
+
+// Reads rows [first, first + rows) into the answer; what it puts into the scratch is wiped, also if it
+// throws. Threads: disjoint rows at once, each with an own scratch.
+void ReadRows(const Work& work, size_t first, size_t rows, ThreadScratch* scratch);
 
 }  // namespace expunge::attention::cpu
 

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,9 +37,9 @@ class Job {
  public:
   Job(size_t count, absl::FunctionRef<void(size_t)> piece) : count_(count), piece_(piece) {}
 
-  void Work() {
+  void Work() noexcept {
     for (size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
-      piece_(i);
+      if (!failed_.load()) Call(i);
       if (ended_.fetch_add(1) + 1 == count_) ended_.notify_one();
     }
   }
@@ -49,11 +50,25 @@ class Job {
     for (size_t ended = ended_.load(); ended != count_; ended = ended_.load()) ended_.wait(ended);
   }
 
+  // What was thrown first, or null. REQUIRES: Wait has returned. Nothing of it stays here: helpers may keep
+  // the job for a while.
+  [[nodiscard]] std::exception_ptr TakeThrown() { return std::exchange(thrown_, nullptr); }
+
  private:
+  void Call(size_t i) noexcept {
+    try {
+      piece_(i);
+    } catch (...) {
+      if (!failed_.exchange(true)) thrown_ = std::current_exception();
+    }
+  }
+
   const size_t count_;
   const absl::FunctionRef<void(size_t)> piece_;
   std::atomic<size_t> next_ = 0;
   std::atomic<size_t> ended_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr thrown_;  // of who made failed_ true
 };
 
 }  // namespace
@@ -70,12 +85,17 @@ class ThreadTeam::Helpers {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void Call(const std::shared_ptr<Job>& job) {
+  // Nobody comes if there is no memory to call with.
+  void Call(const std::shared_ptr<Job>& job) noexcept {
     calls_.fetch_add(1);
-    boost::asio::post(context_, [this, job] {
+    try {
+      boost::asio::post(context_, [this, job] {
+        calls_.fetch_sub(1);
+        job->Work();
+      });
+    } catch (...) {
       calls_.fetch_sub(1);
-      job->Work();
-    });
+    }
   }
 
  private:
@@ -109,6 +129,7 @@ void ThreadTeam::ForEach(size_t count, size_t threads, absl::FunctionRef<void(si
   for (size_t i = 0; i + 1 < workers; ++i) helpers_->Call(job);
   job->Work();
   job->Wait();
+  if (std::exception_ptr thrown = job->TakeThrown()) std::rethrow_exception(std::move(thrown));
 }
 
 }  // namespace expunge::attention::cpu

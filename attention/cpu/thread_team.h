@@ -21,8 +21,8 @@ class ThreadTeam {
   [[nodiscard]] size_t threads() const { return threads_; }
 
   // Calls piece(0), ..., piece(count - 1), each once, by at most `threads` threads at once; returns when all
-  // have ended. The caller works on them, too, so that a busy team delays nobody. REQUIRES: `piece` throws
-  // nothing.
+  // have ended. The caller works on them, too, so that a busy team delays nobody. If one throws, those not
+  // begun are left out; when the others have ended, what was thrown first is thrown again.
   void ForEach(size_t count, size_t threads, absl::FunctionRef<void(size_t)> piece);
 
  private:

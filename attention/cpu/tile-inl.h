@@ -160,6 +160,17 @@ HWY_INLINE void Multiply(D d, const Product<T>& x, const Ending& ending, size_t 
   Rows<Step, kMaxRows>(d, x, ending, 0, rows, begin, end);
 }
 
+// Overwrites `count` elements, rounded up to whole vectors, with zeros, also where nothing reads them again.
+// Wipe() is for more than a few vectors: here its call would cost most of the time.
+template <typename T>
+HWY_INLINE void Clear(T* begin, size_t count) {
+  const hn::ScalableTag<T> d;
+  for (size_t i = 0; i < count; i += hn::MaxLanes(d)) {
+    hn::Store(hn::Zero(d), d, begin + i);
+    asm volatile("" : : : "memory");  // no store is left out, and GCC does not make a `rep stos` of the loop
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace expunge::attention::cpu
 HWY_AFTER_NAMESPACE();

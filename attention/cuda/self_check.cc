@@ -60,7 +60,7 @@ double DecisionTolerance(Precision precision) {
 }
 
 bool Agree(const Readouts& answer, const Readouts& certified, double decision_tolerance) {
-  const auto& expected = std::get<std::vector<double>>(certified.outputs);
+  const auto& expected = std::get<SecretArray<double>>(certified.outputs);
   const size_t queries = certified.error_bounds.size();
   const size_t columns = expected.size() / queries;
   for (size_t q = 0; q < queries; ++q) {

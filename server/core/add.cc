@@ -83,18 +83,8 @@ absl::Status CheckAgainstMemory(const Context& context, const MemoryView& memory
 }
 
 struct DecodedVectors {
-  DecodedVectors() = default;
-  DecodedVectors(DecodedVectors&&) = default;
-  DecodedVectors& operator=(DecodedVectors&&) = default;
-  DecodedVectors(const DecodedVectors&) = delete;
-  DecodedVectors& operator=(const DecodedVectors&) = delete;
-  ~DecodedVectors() {
-    Wipe(&keys);
-    Wipe(&values);
-  }
-
-  std::vector<double> keys;
-  std::vector<double> values;
+  SecretArray<double> keys;
+  SecretArray<double> values;
 };
 
 absl::StatusOr<DecodedVectors> Decode(const solver::Config& config, const v1::AddRequest& request) {
@@ -107,7 +97,7 @@ absl::StatusOr<DecodedVectors> Decode(const solver::Config& config, const v1::Ad
   return decoded;
 }
 
-std::vector<double> Row(const std::vector<double>& elements, uint32_t columns, int row) {
+std::vector<double> Row(const SecretArray<double>& elements, uint32_t columns, int row) {
   const auto part = absl::MakeConstSpan(elements).subspan(static_cast<size_t>(row) * columns, columns);
   return {part.begin(), part.end()};
 }

@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kMaxOutputBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxContributions = 400'000;
 
-using QueryElements = std::variant<std::vector<float>, std::vector<double>>;
+using QueryElements = std::variant<SecretArray<float>, SecretArray<double>>;
 
 // A request that can be answered.
 struct Prepared {
@@ -43,11 +43,6 @@ struct Prepared {
     return with_contributions ? uint64_t{rows} * memory->support().size() : 0;
   }
 };
-
-void Wipe(QueryElements* queries) {
-  std::visit([](auto& elements) { expunge::Wipe(elements.data(), elements.size() * sizeof(elements[0])); },
-             *queries);
-}
 
 absl::Status CheckOutputDtype(v1::Dtype dtype) {
   if (dtype == v1::DTYPE_UNSPECIFIED || dtype == v1::DTYPE_FLOAT32 || dtype == v1::DTYPE_FLOAT64) {
@@ -129,19 +124,15 @@ void WidenBounds(absl::Span<const double> outputs, std::vector<double>* bounds) 
   }
 }
 
-// Encodes the outputs as `dtype` and wipes them. What is lost by that goes into the bounds.
+// Encodes the outputs as `dtype`. What is lost by that goes into the bounds.
 absl::StatusOr<v1::PackedVectors> EncodeOutputs(uint32_t columns, v1::Dtype dtype,
                                                 attention::Readouts* from) {
-  if (auto* floats = std::get_if<std::vector<float>>(&from->outputs); floats != nullptr) {
-    v1::PackedVectors packed = EncodeFloats(*floats, columns, dtype);
-    expunge::Wipe(floats->data(), floats->size() * sizeof(float));
-    return packed;
+  if (const auto* floats = std::get_if<SecretArray<float>>(&from->outputs); floats != nullptr) {
+    return EncodeFloats(*floats, columns, dtype);
   }
-  auto& doubles = std::get<std::vector<double>>(from->outputs);
+  const auto& doubles = std::get<SecretArray<double>>(from->outputs);
   if (dtype == v1::DTYPE_FLOAT32) WidenBounds(doubles, &from->error_bounds);
-  absl::StatusOr<v1::PackedVectors> packed = EncodeVectors(doubles, columns, dtype);
-  expunge::Wipe(&doubles);
-  return packed;
+  return EncodeVectors(doubles, columns, dtype);
 }
 
 v1::Dtype OutputDtype(const Prepared& read, attention::Precision computed) {
@@ -230,7 +221,6 @@ std::vector<absl::StatusOr<v1::ReadResponse>> ReadMemories(const Context& contex
       continue;
     }
     answers.push_back(AnswerOf(*read, &*readout++));
-    Wipe(&read->queries);
   }
   return answers;
 }

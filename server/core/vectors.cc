@@ -16,8 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "packed vectors are copied as they are");
 
-template <typename Element>
-void Widen(absl::string_view bytes, std::vector<double>* elements) {
+template <typename Element, typename Doubles>
+void Widen(absl::string_view bytes, Doubles* elements) {
   elements->resize(bytes.size() / sizeof(Element));
   for (size_t i = 0; i < elements->size(); ++i) {
     Element element;
@@ -80,10 +80,8 @@ absl::Status NormalizeFloatRow(const VectorShape& shape, uint32_t row, absl::Spa
     element += 0.0F;  // -0 becomes +0
   }
   if (finite) return absl::OkStatus();
-  std::vector<double> wide(elements.begin(), elements.end());
-  absl::Status status = NormalizeRow(shape, row, absl::MakeSpan(wide));
-  Wipe(&wide);
-  return status;
+  SecretArray<double> wide(elements.begin(), elements.end());
+  return NormalizeRow(shape, row, absl::MakeSpan(wide));
 }
 
 template <typename Element>
@@ -98,11 +96,11 @@ v1::PackedVectors PackedAs(v1::Dtype dtype, uint32_t columns, size_t elements) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packed, const VectorShape& shape) {
+absl::StatusOr<SecretArray<double>> DecodeVectors(const v1::PackedVectors& packed, const VectorShape& shape) {
   const uint32_t columns = ColumnsOf(shape);
   EXPUNGE_RETURN_IF_ERROR(CheckShape(packed, shape, columns));
   const absl::string_view bytes(packed.data());
-  std::vector<double> elements;
+  SecretArray<double> elements;
   if (packed.dtype() == v1::DTYPE_FLOAT32) {
     Widen<float>(bytes, &elements);
   } else {
@@ -115,10 +113,10 @@ absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packe
   return elements;
 }
 
-absl::StatusOr<std::vector<float>> DecodeFloats(const v1::PackedVectors& packed, const VectorShape& shape) {
+absl::StatusOr<SecretArray<float>> DecodeFloats(const v1::PackedVectors& packed, const VectorShape& shape) {
   const uint32_t columns = ColumnsOf(shape);
   EXPUNGE_RETURN_IF_ERROR(CheckShape(packed, shape, columns));
-  std::vector<float> elements(size_t{shape.rows} * columns);
+  SecretArray<float> elements(size_t{shape.rows} * columns);
   std::memcpy(elements.data(), packed.data().data(), packed.data().size());
   for (uint32_t row = 0; row < shape.rows; ++row) {
     EXPUNGE_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/secret.h"
 #include "expunge/v1/types.pb.h"
 #include "solver/memory_state.h"
 
@@ -28,12 +29,12 @@ struct VectorShape {
 // Checks and decodes: float32 is widened exactly, -0 becomes +0. Row-major, rows x columns.
 // Cost: O(rows * columns). Returns: kFieldMissing without dtype; kDimensionMismatch with the field dtype,
 // rows, columns or data; kNotFinite, kMagnitudeOverflow with the field "data[row i]".
-[[nodiscard]] absl::StatusOr<std::vector<double>> DecodeVectors(const v1::PackedVectors& packed,
+[[nodiscard]] absl::StatusOr<SecretArray<double>> DecodeVectors(const v1::PackedVectors& packed,
                                                                 const VectorShape& shape);
 
 // The same of float32, without widening: errors are those that it would meet as doubles.
 // REQUIRES: packed.dtype() is FLOAT32.
-[[nodiscard]] absl::StatusOr<std::vector<float>> DecodeFloats(const v1::PackedVectors& packed,
+[[nodiscard]] absl::StatusOr<SecretArray<float>> DecodeFloats(const v1::PackedVectors& packed,
                                                               const VectorShape& shape);
 
 // Encodes `elements` (row-major, all finite) as `dtype`.

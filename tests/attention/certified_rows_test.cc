@@ -17,7 +17,7 @@ void ExpectBitsOfTheOracle(const RandomProblem& problem, const std::vector<doubl
                            const Readouts& answer) {
   const size_t d = problem.plain.d;
   const size_t dv = problem.plain.dv;
-  const auto& outputs = std::get<std::vector<double>>(answer.outputs);
+  const auto& outputs = std::get<SecretArray<double>>(answer.outputs);
   ASSERT_EQ(answer.precision, Precision::kCertified);
   ASSERT_EQ(outputs.size(), queries.size() / d * dv);
   const ReadoutShape shape{problem.support->size(), d, dv};
@@ -109,7 +109,7 @@ TEST(CertifiedRowsTest, OneQueryAloneGetsTheSameBitsAsInABatch) {
     const CertifiedReadout alone =
         ReadCertified(*problem.support, absl::MakeConstSpan(rows).subspan(r * 12, 12), false);
     for (size_t k = 0; k < 10; ++k) {
-      ASSERT_EQ(Bits(alone.output[k]), Bits(std::get<std::vector<double>>(batch.outputs)[r * 10 + k]));
+      ASSERT_EQ(Bits(alone.output[k]), Bits(std::get<SecretArray<double>>(batch.outputs)[r * 10 + k]));
     }
     ASSERT_EQ(Bits(alone.decision_value), Bits(batch.decision_values[r]));
     ASSERT_EQ(Bits(alone.error_bound), Bits(batch.error_bounds[r]));

@@ -123,7 +123,7 @@ class CombinerTest : public ::testing::Test {
     task.with_contributions = throws;
     Readouts answer;
     combiner_->Read(absl::MakeConstSpan(&task, 1), absl::MakeSpan(&answer, 1));
-    const auto& outputs = std::get<std::vector<double>>(answer.outputs);
+    const auto& outputs = std::get<SecretArray<double>>(answer.outputs);
     ASSERT_EQ(outputs.size(), 2 * count);
     const auto first = absl::MakeConstSpan(queries).first(kDimension);
     const CertifiedReadout expected = ReadCertified(*support_, first, false);
@@ -298,7 +298,7 @@ TEST(CombinerThreadsTest, NoBitOfACertifiedAnswerDependsOnTheCompany) {
           const size_t row = random() % count;
           const auto query = absl::MakeConstSpan(queries).subspan(row * kDimension, kDimension);
           const CertifiedReadout expected = ReadCertified(*task.support, query, false);
-          const auto& outputs = std::get<std::vector<double>>(answer.outputs);
+          const auto& outputs = std::get<SecretArray<double>>(answer.outputs);
           ASSERT_EQ(outputs.size(), count * 2);
           EXPECT_EQ(outputs[row * 2], expected.output[0]);
           EXPECT_EQ(outputs[row * 2 + 1], expected.output[1]);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -75,6 +76,54 @@ TEST(ThreadTeamTest, PiecesRunAtTheSameTime) {
       while (begun.load() < 2) std::this_thread::yield();
     });
     EXPECT_EQ(begun, 2);
+  }
+}
+
+struct Thrown {
+  size_t piece;
+};
+
+// Calls for 40 pieces that throw where `throws` says so; returns whether one of theirs came out, once nothing
+// ran.
+template <typename Throws>
+bool ThrowsWhatAPieceThrew(ThreadTeam* team, const Throws& throws) {
+  auto running = std::make_unique<std::atomic<int>>(0);
+  try {
+    team->ForEach(40, team->threads(), [&](size_t i) {
+      running->fetch_add(1);
+      std::this_thread::yield();
+      running->fetch_sub(1);
+      if (throws(i)) throw Thrown{i};
+    });
+  } catch (const Thrown& thrown) {
+    return running->load() == 0 && throws(thrown.piece);
+  }
+  return false;
+}
+
+TEST(ThreadTeamTest, WhatAPieceThrowsComesOutWhenAllHaveEnded) {
+  const std::thread::id caller = std::this_thread::get_id();
+  for (const size_t threads : {1, 2, 4}) {
+    ThreadTeam team(threads);
+    for (int repeat = 0; repeat < 500; ++repeat) {
+      ASSERT_TRUE(ThrowsWhatAPieceThrew(&team, [](size_t) { return true; }));
+      ASSERT_TRUE(ThrowsWhatAPieceThrew(&team, [](size_t i) { return i == 39; }));
+      ASSERT_TRUE(ThrowsWhatAPieceThrew(&team, [](size_t i) { return i % 3 == 2; }));
+      ASSERT_EQ(Mistakes(&team, 40), 0U);
+    }
+  }
+  // The caller waits for the helper to throw, and the helper for the caller.
+  ThreadTeam team(2);
+  for (const bool by_caller : {false, true}) {
+    for (int repeat = 0; repeat < 200; ++repeat) {
+      std::atomic<int> begun = 0;
+      const auto piece = [&](size_t i) {
+        begun.fetch_add(1);
+        while (begun.load() < 2) std::this_thread::yield();
+        if ((std::this_thread::get_id() == caller) == by_caller) throw Thrown{i};
+      };
+      ASSERT_THROW(team.ForEach(2, 2, piece), Thrown);
+    }
   }
 }
 

@@ -129,7 +129,7 @@ TEST_F(CudaEngineTest, AnswersOnTheDeviceWithinTheStatedBounds) {
     const Readouts answer = Read(task);
     EXPECT_EQ(answer.backend, Backend::kCuda);
     EXPECT_EQ(answer.precision, precision);
-    EXPECT_EQ(std::holds_alternative<std::vector<double>>(answer.outputs), precision == Precision::kFloat64);
+    EXPECT_EQ(std::holds_alternative<SecretArray<double>>(answer.outputs), precision == Precision::kFloat64);
     ExpectRight(task, answer);
   }
   const EngineStatus status = engine_->Status();
