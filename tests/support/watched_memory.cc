@@ -45,6 +45,14 @@ void* operator new(size_t bytes) { return Allocate(bytes, alignof(std::max_align
 void* operator new(size_t bytes, std::align_val_t alignment) {
   return Allocate(bytes, static_cast<size_t>(alignment));
 }
+// As the library's would; but that of a sanitizer would not go through the one above.
+void* operator new(size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* begin) noexcept { Free(begin); }
 void operator delete(void* begin, size_t) noexcept { Free(begin); }
 void operator delete(void* begin, std::align_val_t) noexcept { Free(begin); }
