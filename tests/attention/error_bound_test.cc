@@ -196,7 +196,8 @@ FastArithmetic Float32(const Case& shape) {
   a.arithmetic = 0x1p-24;
   a.exp2 = 0x1p-22;
   a.range = 126;
-  a.rescalings = static_cast<double>((shape.m + kBlock - 1) / kBlock);
+  const size_t blocks = (shape.m + kBlock - 1) / kBlock;
+  a.rescalings = static_cast<double>(blocks);
   a.key_depth = static_cast<double>(shape.d + 1);
   a.value_depth = static_cast<double>(shape.m);
   return a;
