@@ -16,6 +16,7 @@
 
 #include "attention/cuda/launch.h"
 #include "attention/cuda/portable.h"
+#include "attention/cuda/row_pair.h"
 
 namespace expunge::attention::cuda {
 
@@ -83,7 +84,7 @@ class HopperReadout {
     NextBuffers(last);
     if (active_) {
       LastValues(last);
-      Finish();
+      WriteRows(context_, group_, tile_, tile_.first_row + row_, sums_, o_);
     }
   }
 
@@ -201,7 +202,7 @@ class HopperReadout {
     context_.template WaitForProducts<1>();
     context_.FenceRegisters(s_);
     Softmax();
-    context_.Finished(sum_[0] + sum_[1]);  // the values are added meanwhile
+    context_.Finished(sums_[0].sum + sums_[1].sum);  // the values are added meanwhile
     context_.template WaitForProducts<0>();
     context_.FenceRegisters(o_);
     Rescale();
@@ -216,32 +217,9 @@ class HopperReadout {
     context_.FenceRegisters(o_);
   }
 
-  // Logits to weights. As in mma_body.h: a thread has two rows, and shares each with three others.
   EXPUNGE_KERNEL_CODE void Softmax() {
     EXPUNGE_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      float largest = largest_[half];
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kTokenBlocks; ++b) {
-        largest = s_[b][2 * half] > largest ? s_[b][2 * half] : largest;
-        largest = s_[b][2 * half + 1] > largest ? s_[b][2 * half + 1] : largest;
-      }
-      EXPUNGE_UNROLL
-      for (int mask = 1; mask < 4; mask *= 2) {
-        const float other = context_.ShuffleXor(largest, mask);
-        largest = other > largest ? other : largest;
-      }
-      factor_[half] = context_.Exp2(largest_[half] - largest);
-      largest_[half] = largest;
-      float sum = 0;
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kTokenBlocks; ++b) {
-        s_[b][2 * half] = context_.Exp2(s_[b][2 * half] - largest);
-        s_[b][2 * half + 1] = context_.Exp2(s_[b][2 * half + 1] - largest);
-        sum += s_[b][2 * half] + s_[b][2 * half + 1];
-      }
-      sum_[half] = sum_[half] * factor_[half] + sum;
-    }
+    for (int half = 0; half < 2; ++half) factor_[half] = Weigh(context_, half, s_, &sums_[half]);
   }
   EXPUNGE_KERNEL_CODE void Rescale() {
     EXPUNGE_UNROLL
@@ -262,36 +240,6 @@ class HopperReadout {
     }
   }
 
-  EXPUNGE_KERNEL_CODE void Finish() {
-    EXPUNGE_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      float sum = sum_[half];
-      sum += context_.ShuffleXor(sum, 1);
-      sum += context_.ShuffleXor(sum, 2);
-      const float inverse = 1 / sum;
-      const uint32_t row = tile_.first_row + row_ + 8 * half;
-      if (row >= group_.rows) continue;
-      if (lane4_ == 0 && tile_.first_column == 0) {
-        float* sums = static_cast<float*>(group_.sums) + size_t{2} * row;
-        sums[0] = sum;
-        sums[1] = largest_[half];
-      }
-      const auto scale = static_cast<float>(group_.value_scale);
-      const float* centre = static_cast<const float*>(group_.value_centre);
-      float* output = static_cast<float*>(group_.outputs) + size_t{row} * group_.value_dimension;
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kValueBlocks; ++b) {
-        EXPUNGE_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          const uint32_t column = tile_.first_column + 8 * b + 2 * lane4_ + e;
-          if (column < group_.value_dimension) {
-            output[column] = centre[column] + scale * (o_[b][2 * half + e] * inverse);
-          }
-        }
-      }
-    }
-  }
-
   Context& context_;
   const Group& group_;
   const Tile& tile_;
@@ -307,10 +255,8 @@ class HopperReadout {
   float s_[kTokenBlocks][4];  // logits, then weights
   uint32_t weights_[kHopperTokens / 16][4];
   float o_[kValueBlocks][4] = {};
-  float largest_[2] = {-kInfinity, -kInfinity};
   float factor_[2];  // 2^(L_old - L)
-  float sum_[2] = {0, 0};
-  static constexpr float kInfinity = __builtin_huge_valf();
+  RowSums<float> sums_[2];
 };
 
 }  // namespace expunge::attention::cuda

@@ -16,6 +16,7 @@
 
 #include "attention/cuda/launch.h"
 #include "attention/cuda/portable.h"
+#include "attention/cuda/row_pair.h"
 
 namespace expunge::attention::cuda {
 
@@ -104,7 +105,7 @@ class MmaReadout {
       if (next < group_.tokens) LoadValues(next);
       context_.CommitCopies();
     }
-    if (active_) Finish();
+    if (active_) WriteRows(context_, group_, tile_, tile_.first_row + row_, sums_, o_);
   }
 
  private:
@@ -171,31 +172,10 @@ class MmaReadout {
     }
   }
 
-  // Of the two rows that this thread has a part of. The four threads that share them hold the same largest_.
   EXPUNGE_KERNEL_CODE void Softmax() {
     EXPUNGE_UNROLL
     for (int half = 0; half < 2; ++half) {
-      A largest = largest_[half];
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kTokenBlocks; ++b) {
-        largest = s_[b][2 * half] > largest ? s_[b][2 * half] : largest;
-        largest = s_[b][2 * half + 1] > largest ? s_[b][2 * half + 1] : largest;
-      }
-      EXPUNGE_UNROLL
-      for (int mask = 1; mask < 4; mask *= 2) {
-        const A other = context_.ShuffleXor(largest, mask);
-        largest = other > largest ? other : largest;
-      }
-      const A factor = context_.Exp2(largest_[half] - largest);
-      largest_[half] = largest;
-      A sum = 0;
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kTokenBlocks; ++b) {
-        s_[b][2 * half] = context_.Exp2(s_[b][2 * half] - largest);
-        s_[b][2 * half + 1] = context_.Exp2(s_[b][2 * half + 1] - largest);
-        sum += s_[b][2 * half] + s_[b][2 * half + 1];
-      }
-      sum_[half] = sum_[half] * factor + sum;
+      const A factor = Weigh(context_, half, s_, &sums_[half]);
       EXPUNGE_UNROLL
       for (int b = 0; b < kValueBlocks; ++b) {
         o_[b][2 * half] *= factor;
@@ -233,36 +213,6 @@ class MmaReadout {
     return quad;
   }
 
-  EXPUNGE_KERNEL_CODE void Finish() {
-    EXPUNGE_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      A sum = sum_[half];
-      sum += context_.ShuffleXor(sum, 1);
-      sum += context_.ShuffleXor(sum, 2);
-      const A inverse = 1 / sum;
-      const uint32_t row = tile_.first_row + row_ + 8 * half;
-      if (row >= group_.rows) continue;
-      if (lane4_ == 0 && tile_.first_column == 0) {
-        A* sums = static_cast<A*>(group_.sums) + size_t{2} * row;
-        sums[0] = sum;
-        sums[1] = largest_[half];
-      }
-      const A scale = static_cast<A>(group_.value_scale);
-      const A* centre = static_cast<const A*>(group_.value_centre);
-      A* output = static_cast<A*>(group_.outputs) + size_t{row} * group_.value_dimension;
-      EXPUNGE_UNROLL
-      for (int b = 0; b < kValueBlocks; ++b) {
-        EXPUNGE_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          const uint32_t column = tile_.first_column + 8 * b + 2 * lane4_ + e;
-          if (column < group_.value_dimension) {
-            output[column] = centre[column] + scale * (o_[b][2 * half + e] * inverse);
-          }
-        }
-      }
-    }
-  }
-
   static constexpr uint32_t kValueStride =
       kTokens * sizeof(T) % 128 == 0 ? kTokens * sizeof(T) + 64 : kTokens * sizeof(T);
 
@@ -279,9 +229,7 @@ class MmaReadout {
   const bool active_;
   A s_[kTokenBlocks][4];  // logits, then weights
   A o_[kValueBlocks][4] = {};
-  A largest_[2] = {-kInfinity, -kInfinity};
-  A sum_[2] = {0, 0};
-  static constexpr A kInfinity = __builtin_huge_valf();
+  RowSums<A> sums_[2];
 };
 
 }  // namespace expunge::attention::cuda

@@ -10,11 +10,13 @@
 #include "solver/reference_solver.h"
 #include "tests/support/data.h"
 #include "tests/support/dense_oracle.h"
+#include "tests/support/real.h"
 
 namespace expunge::attention {
 namespace {
 
 using testing::DataKind;
+using testing::Real;
 
 solver::MemoryState Solved(const solver::Config& config, solver::TokenList tokens) {
   auto solution = solver::SolveFromNothing(config, tokens);
@@ -23,22 +25,6 @@ solver::MemoryState Solved(const solver::Config& config, solver::TokenList token
 }
 
 uint64_t Bits(double x) { return std::bit_cast<uint64_t>(x); }
-
-// A number of 600 bits.
-class Real {
- public:
-  Real() {
-    mpfr_init2(x_, 600);
-    mpfr_set_zero(x_, 1);
-  }
-  Real(const Real&) = delete;
-  Real& operator=(const Real&) = delete;
-  ~Real() { mpfr_clear(x_); }
-  mpfr_ptr get() { return x_; }
-
- private:
-  mpfr_t x_;
-};
 
 // |output - o*(q)|_2 with the exact weights, the exact kernel and 600 bits for everything else.
 double ExactError(const solver::MemoryState& state, const testing::ExactOptimum& oracle,

@@ -6,24 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/real.h"
+
 namespace expunge::testing {
 namespace {
-
-// A number of 600 bits.
-class Real {
- public:
-  Real() {
-    mpfr_init2(x_, 600);
-    mpfr_set_zero(x_, 1);
-  }
-  Real(const Real&) = delete;
-  Real& operator=(const Real&) = delete;
-  ~Real() { mpfr_clear(x_); }
-  mpfr_ptr get() { return x_; }
-
- private:
-  mpfr_t x_;
-};
 
 // -gamma |q - x|^2.
 void Exponent(const ReadoutProblem& problem, const double* query, const double* key, Real* exponent) {
